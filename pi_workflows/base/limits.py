@@ -1,0 +1,206 @@
+"""Every bound of the product, with its unit and its reason.
+
+A name ends in its unit; `_MAX` is the greatest value still accepted. Wall and monotonic durations are integer
+milliseconds. Nothing here is configuration: what may be set says so.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_KIB: Final = 1_024
+_MIB: Final = 1_024 * _KIB
+
+# --- JSON -----------------------------------------------------------------------------------------------------
+
+# Deeper than any honest value, shallow enough for every parser's own recursion limit.
+VALUE_DEPTH_MAX: Final = 100
+# A stored value stands inside an envelope, a view and a page: 28 levels are left for those.
+FRAME_DEPTH_MAX: Final = 128
+# The path of a field stands in a one-line error; longer ones lose their middle.
+FIELD_CHARS_MAX: Final = 256
+# One line that a person reads, without payloads (the client protocol, section 2).
+ERROR_CHARS_MAX: Final = 1_000
+
+# --- Frames and connections -----------------------------------------------------------------------------------
+
+# One canonical object with its newline, in both directions; bounds what a peer can make us buffer.
+FRAME_BYTES_MAX: Final = 1 * _MIB
+# Identities in an envelope, in UTF-8.
+ENVELOPE_ID_BYTES_MAX: Final = 256
+# The greatest integer that every reader of JSON has exactly: 2^53-1.
+REVISION_MAX: Final = 2**53 - 1
+# sockaddr_un holds 108 bytes with the closing NUL.
+SOCKET_PATH_BYTES_MAX: Final = 107
+# Beyond this many unanswered requests the server stops reading from that connection.
+INFLIGHT_REQUESTS_MAX: Final = 64
+# A receipt must fit a frame with room for its envelope; checked before the command commits.
+RECEIPT_BYTES_MAX: Final = 512 * _KIB
+# A subscriber that takes nothing for this long is closed; it never delays the others.
+SLOW_CLIENT_MS: Final = 60_000
+# Connecting and the hello that follows, each, on a local socket.
+CLIENT_CONNECT_MS: Final = 2_000
+# A client that starts a server looks for it this often, this long.
+CLIENT_START_POLL_MS: Final = 50
+CLIENT_START_MS: Final = 10_000
+# Reconnecting doubles the delay from the first to the second bound, at random in its upper half.
+CLIENT_RECONNECT_MIN_MS: Final = 250
+CLIENT_RECONNECT_MAX_MS: Final = 10_000
+CLIENT_RECONNECTS_MAX: Final = 12
+# Resends of a command whose reply was lost; then its outcome is unknown.
+CLIENT_RESEND_MS: Final = 30_000
+
+# --- Values ---------------------------------------------------------------------------------------------------
+
+# One node output or effect result; larger results belong in a file whose digest the output names.
+VALUE_BYTES_MAX: Final = 8 * _MIB
+# Up to here a value travels inside the frame that names it, beyond it as a content reference.
+INLINE_BYTES_MAX: Final = 16 * _KIB
+# The input travels in `run.start` beside the snapshot: both and the envelope fit one frame.
+INPUT_BYTES_MAX: Final = 512 * _KIB
+# An answer travels in one frame.
+ANSWER_BYTES_MAX: Final = 512 * _KIB
+# Events hold facts and the names of blobs, never bodies.
+EVENT_PAYLOAD_BYTES_MAX: Final = 64 * _KIB
+# Values go between runner and server in verified parts; base64 makes 4/3 of it, which fits a frame.
+CONTENT_PART_BYTES_MAX: Final = 512 * _KIB
+# A content chunk to a viewer, before base64: small enough to leave a connection responsive.
+CONTENT_CHUNK_BYTES_MAX: Final = 192 * _KIB
+# A prompt is refused before a message exists; a node may raise its bound up to the second.
+PROMPT_CHARS_MAX: Final = 96_000
+PROMPT_CHARS_OVERRIDE_MAX: Final = 1_000_000
+# Data of one progress update, and how many (type, key) pairs a run keeps.
+UPDATE_DATA_BYTES_MAX: Final = 64 * _KIB
+UPDATE_KEYS_MAX: Final = 1_024
+# Updates of one run: a steady rate and the burst above it; refused, not queued.
+UPDATES_PER_SECOND_MAX: Final = 20
+UPDATES_BURST_MAX: Final = 100
+# The evidence that a person gives for an effect's outcome: a few pages of text.
+EVIDENCE_CHARS_MAX: Final = 4_000
+
+# --- Definition -----------------------------------------------------------------------------------------------
+
+# The snapshot travels in `run.start` beside the input.
+DEFINITION_BYTES_MAX: Final = 384 * _KIB
+# Node attempts of a run when the author names no bound: an accidental loop ends.
+STEPS_DEFAULT: Final = 100
+# Active time of a node when the author names none.
+NODE_TIMEOUT_DEFAULT_MS: Final = 900_000
+# Callables that compute a title or a timeout.
+DEFINITION_CALLBACK_MS: Final = 30_000
+# Text of an effect type.
+EFFECT_TYPE_CHARS_MAX: Final = 256
+
+# --- Names ----------------------------------------------------------------------------------------------------
+
+# `[A-Za-z0-9][A-Za-z0-9._-]{0,199}`: a run ID is also a file name and an argument.
+RUN_ID_CHARS_MAX: Final = 200
+# `[a-z0-9][a-z0-9-]{0,63}`: a workflow's name is a command.
+WORKFLOW_NAME_CHARS_MAX: Final = 64
+# A project path; Linux takes no longer one.
+PATH_BYTES_MAX: Final = 4_096
+
+# --- Leases and timers ----------------------------------------------------------------------------------------
+
+# The server's claim outlives two lost heartbeats.
+SERVER_CLAIM_MS: Final = 30_000
+HEARTBEAT_MS: Final = 10_000
+# Run and effect claims; renewed by every boundary, and by a timer that leaves half their life.
+RUN_CLAIM_MS: Final = 60_000
+RUN_CLAIM_RENEW_MS: Final = 25_000
+# How much active time a crash can lose.
+ACTIVE_SAMPLE_MS: Final = 5_000
+# Without connection, child or scheduled work the server leaves.
+IDLE_EXIT_MS: Final = 600_000
+# `server stop` waits this long for effects that are applying.
+STOP_GRACE_MS: Final = 30_000
+# A proof of the operator's passphrase counts for its connection this long.
+OPERATOR_PROOF_MS: Final = 600_000
+
+# --- Group commit ---------------------------------------------------------------------------------------------
+
+# One transaction takes what waits up to these: beyond them its own size would cost the latency that it saves.
+GROUP_COMMANDS_MAX: Final = 64
+GROUP_BYTES_MAX: Final = 8 * _MIB
+GROUP_WORK_MS: Final = 5
+# Commands that wait for the writer; one more is answered `unavailable`.
+WRITER_QUEUE_MAX: Final = 1_024
+
+# --- Runner ---------------------------------------------------------------------------------------------------
+
+# Runs that execute at once unless PI_WORKFLOWS_MAX_RUNNERS says otherwise.
+RUNNERS_DEFAULT: Final = 4
+# From launch until the runner has verified every source.
+RUNNER_READY_MS: Final = 10_000
+# From SIGTERM to SIGKILL, for runners and for shells.
+TERMINATE_GRACE_MS: Final = 2_000
+# How long leftovers of a process tree are looked for after SIGKILL.
+TERMINATE_SCAN_MS: Final = 5_000
+# A runner told to shut down finishes its proposal and leaves.
+RUNNER_SHUTDOWN_MS: Final = 5_000
+# What a node's budget leaves, and this, until a runner that hangs is ended.
+RUNNER_STUCK_MS: Final = 5_000
+# Commands in one proposal: one savepoint, one reply.
+PROPOSAL_COMMANDS_MAX: Final = 32
+# Proposals that a runner may have unanswered, across compute nodes only.
+PROPOSALS_AHEAD_MAX: Final = 16
+# Bytes put by a runner that no proposal names yet.
+CONTENT_UNNAMED_BYTES_MAX: Final = 16 * _MIB
+# Values inside a launch envelope, in all; the others are named by digest.
+LAUNCH_INLINE_BYTES_MAX: Final = 256 * _KIB
+# A runner's own log lines: their length and their rate.
+RUNNER_LOG_BYTES_MAX: Final = 1 * _KIB
+RUNNER_LOGS_PER_SECOND_MAX: Final = 20
+# What a child wrote last, kept for a diagnosis.
+RUNNER_OUTPUT_BYTES_MAX: Final = 64 * _KIB
+# Each of a shell step's two outputs; the rest is dropped and the result says so.
+SHELL_OUTPUT_CHARS_MAX: Final = 1_000_000
+# Launches in a row without a new step, and the delays before them, until a run is parked.
+NO_PROGRESS_LAUNCHES_MAX: Final = 3
+NO_PROGRESS_DELAYS_MS: Final = (0, 1_000, 5_000)
+
+# --- Child answers --------------------------------------------------------------------------------------------
+
+# One line in, one line out of a resolver or validator.
+CHILD_ANSWER_MS: Final = 30_000
+CHILD_ANSWER_BYTES_MAX: Final = 8 * _MIB
+
+# --- Views ----------------------------------------------------------------------------------------------------
+
+# A page: whichever comes first, but at least one item.
+PAGE_ITEMS_MAX: Final = 256
+PAGE_BYTES_MAX: Final = 64 * _KIB
+# A snapshot over this is rebuilt with half the page budgets; the rest of a frame is its envelope.
+SNAPSHOT_BYTES_MAX: Final = 768 * _KIB
+# One patch frame; split only between revisions.
+PATCH_BYTES_MAX: Final = 256 * _KIB
+# A definition over this is shown by windows of nodes and edges.
+VIEW_DEFINITION_BYTES_MAX: Final = 128 * _KIB
+# Runs in a list when the caller names no number.
+RUN_LIST_DEFAULT: Final = 100
+# `display.reason` in a list item: a fixed phrase.
+LIST_REASON_CHARS_MAX: Final = 160
+
+# --- Command line ---------------------------------------------------------------------------------------------
+
+# Rows that `runs` shows.
+RUNS_SHOWN_DEFAULT: Final = 50
+
+# --- Journals and files ---------------------------------------------------------------------------------------
+
+# The writer checkpoints when the write-ahead log passes this, or after the idle time.
+WAL_CHECKPOINT_BYTES: Final = 4 * _MIB
+WAL_IDLE_MS: Final = 2_000
+# A log of this size means that a reader holds it; reported.
+WAL_REPORT_BYTES: Final = 64 * _MIB
+# What SQLite leaves of the log file after a checkpoint.
+JOURNAL_SIZE_BYTES: Final = 64 * _MIB
+# Another process of the same user may hold a scratch file; the live file has no other.
+BUSY_MS: Final = 5_000
+# The server's log: its files and the size of each.
+LOG_FILES_MAX: Final = 3
+LOG_FILE_BYTES_MAX: Final = 4 * _MIB
+# `state.status` looks for violations this long.
+STATE_STATUS_MS: Final = 2_000
+# Receipts of commands without a run.
+RECEIPT_KEEP_MS: Final = 30 * 86_400_000
