@@ -90,6 +90,24 @@ NODE_TIMEOUT_DEFAULT_MS: Final = 900_000
 DEFINITION_CALLBACK_MS: Final = 30_000
 # Text of an effect type.
 EFFECT_TYPE_CHARS_MAX: Final = 256
+# What an author may set `max_steps` to: a run that long is still listed, paged and rebuilt.
+STEPS_MAX: Final = 1_000_000
+# Nodes of one definition: far beyond what a person reads, well inside the snapshot's bytes.
+NODES_MAX: Final = 4_096
+# A budget or a retry delay; longer waits belong to a checkpoint or to another run.
+NODE_TIMEOUT_MS_MAX: Final = 30 * 86_400_000
+RETRY_DELAY_MS_MAX: Final = 7 * 86_400_000
+RETRY_ATTEMPTS_MAX: Final = 1_000
+RETRY_BACKOFF_MAX: Final = 100.0
+# One line that a person reads in a list: a checkpoint's summary, a status detail, a run's title.
+SUMMARY_CHARS_MAX: Final = 1_000
+STATUS_DETAIL_CHARS_MAX: Final = 200
+TITLE_CHARS_MAX: Final = 200
+# One source file of a workflow, and how many helper modules it may import from its directory.
+SOURCE_BYTES_MAX: Final = 4 * _MIB
+SOURCE_FILES_MAX: Final = 256
+# Mistakes that one answer reports; the rest is counted in a last line.
+PROBLEMS_MAX: Final = 200
 
 # --- Names ----------------------------------------------------------------------------------------------------
 
@@ -97,6 +115,8 @@ EFFECT_TYPE_CHARS_MAX: Final = 256
 RUN_ID_CHARS_MAX: Final = 200
 # `[a-z0-9][a-z0-9-]{0,63}`: a workflow's name is a command.
 WORKFLOW_NAME_CHARS_MAX: Final = 64
+# `[A-Za-z_][A-Za-z0-9_-]*`: a node's name stands in paths, trace lines and update keys.
+NODE_NAME_CHARS_MAX: Final = 100
 # A project path; Linux takes no longer one.
 PATH_BYTES_MAX: Final = 4_096
 
@@ -140,6 +160,8 @@ TERMINATE_SCAN_MS: Final = 5_000
 RUNNER_SHUTDOWN_MS: Final = 5_000
 # What a node's budget leaves, and this, until a runner that hangs is ended.
 RUNNER_STUCK_MS: Final = 5_000
+# Message of a failed node, effect or run: enough for the end of a program's complaint; the middle goes first.
+FAILURE_CHARS_MAX: Final = 4_000
 # Commands in one proposal: one savepoint, one reply.
 PROPOSAL_COMMANDS_MAX: Final = 32
 # Proposals that a runner may have unanswered, across compute nodes only.

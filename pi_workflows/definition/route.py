@@ -1,0 +1,126 @@
+"""Where a run goes when a node has settled; the server and the runner ask the same function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.definition.selector import (
+    NodeOutcome,
+    Scalar,
+    Selector,
+    case_text,
+    parse_selector,
+)
+from pi_workflows.definition.snapshot import Edge, Snapshot
+
+# A value in an error line: enough to recognize it.
+_SHOWN_CHARS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The run enters this node."""
+
+    node_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The run ends so."""
+
+    outcome: Literal["completed", "failed", "timed_out", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unroutable:
+    """The run fails: its switch cannot choose.
+
+    Attributes:
+        code: `noCase`, `noValue` or `notScalar`.
+        message: One line that names the node, the switch and what was found.
+    """
+
+    code: str
+    message: str
+
+
+Route: TypeAlias = Next | End | Unroutable
+
+
+def route(
+    snapshot: Snapshot, node_path: str, outcome: NodeOutcome, read_output: Callable[[], Json]
+) -> Route:
+    """Choose what follows a settled node (the engine contract, section 1.4).
+
+    Args:
+        snapshot: A sound definition.
+        node_path: The node that settled; one of the snapshot's.
+        outcome: How its visit ended, after all retries.
+        read_output: Reads the accepted output; called only for an `ok` node whose switch looks at it.
+
+    Returns:
+        The next node; the run's end when an `ok` node has no edge, or another outcome no `$result.` switch; or why
+        the switch cannot choose.
+    """
+    assert node_path in snapshot.nodes, node_path
+    edge = snapshot.edge_by_source.get(node_path)
+    selector = _selector(edge)
+    if outcome == "cancelled":
+        return End("cancelled")
+    if outcome != "ok" and (selector is None or selector.source != "result"):
+        return End(outcome)
+    if edge is None:
+        return End("completed")
+    if selector is None:
+        assert edge.to is not None, edge
+        return Next(edge.to)
+    if selector.source == "result":
+        return _case(edge, outcome)
+    found = _select(edge, selector, read_output())
+    return found if isinstance(found, Unroutable) else _case(edge, found.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    value: Scalar
+
+
+def _selector(edge: Edge | None) -> Selector | None:
+    if edge is None or edge.on is None:
+        return None
+    selector = parse_selector(edge.on)
+    assert selector is not None, edge
+    return selector
+
+
+def _select(edge: Edge, selector: Selector, value: Json) -> _Found | Unroutable:
+    """Return the scalar that the switch looks at, or why there is none."""
+    for member in selector.path:
+        if not isinstance(value, Mapping) or member not in value:
+            return Unroutable("noValue", f"{edge.source}: the output has no value at {edge.on}")
+        value = value[member]
+    if isinstance(value, dict | list):
+        kind = "an object" if isinstance(value, dict) else "a list"
+        return Unroutable(
+            "notScalar",
+            f"{edge.source}: {edge.on} is {kind}; a switch compares text, numbers or booleans",
+        )
+    return _Found(value)
+
+
+def _case(edge: Edge, value: Scalar) -> Next | Unroutable:
+    text = case_text(value)
+    cases = edge.cases or {}
+    target = cases.get(text)
+    if target is not None:
+        return Next(target)
+    shown = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
+    known = ", ".join(sorted(cases))
+    if len(known) > 4 * _SHOWN_CHARS_MAX:
+        known = f"{known[: 4 * _SHOWN_CHARS_MAX]}…"
+    return Unroutable(
+        "noCase", f"{edge.source}: {edge.on} is {shown!r}, which is no case ({known})"
+    )

@@ -1,0 +1,48 @@
+"""What a switch looks at: `$.a.b`, `$output.a`, or `$result.outcome`, and the text that its cases compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pi_workflows.base import canonical
+from pi_workflows.base.canonical import Json
+
+Scalar: TypeAlias = None | bool | int | float | str
+
+NodeOutcome: TypeAlias = Literal["ok", "failed", "timed_out", "cancelled"]
+# The outcomes that a route may follow; a cancelled node ends its run.
+ROUTED_OUTCOMES: Final = ("ok", "failed", "timed_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A parsed `on` of a switch.
+
+    Attributes:
+        source: The node's output, or how the node ended.
+        path: Member names from the output's root; for a result, `("outcome",)`.
+    """
+
+    source: Literal["output", "result"]
+    path: tuple[str, ...]
+
+
+def parse_selector(text: str) -> Selector | None:
+    """Return what a switch looks at, or None when the text is none of the known forms."""
+    head, dot, tail = text.partition(".")
+    path = tuple(tail.split(".")) if dot else ()
+    if not all(path):
+        return None
+    match head:
+        case "$" | "$output":
+            return Selector("output", path)
+        case "$result" if path == ("outcome",):
+            return Selector("result", path)
+        case _:
+            return None
+
+
+def case_text(value: Scalar) -> str:
+    """Return a scalar as a case compares it: text as it is, anything else as JSON, so `True` is `"true"`."""
+    return value if isinstance(value, str) else canonical.encode(value).decode()

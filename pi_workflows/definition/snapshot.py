@@ -1,0 +1,182 @@
+"""`pi-workflows.definition-snapshot.v1`: everything about a workflow that is not code."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from pi_workflows.base import canonical
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound
+
+NodeType: TypeAlias = Literal["compute", "action", "checkpoint"]
+ActionForm: TypeAlias = Literal["function", "shell"]
+Recovery: TypeAlias = Literal["idempotent", "manual"]
+RetriedOutcome: TypeAlias = Literal["failed", "timed_out"]
+
+
+class Document(BaseModel):
+    """The base of the snapshot's parts: frozen, strict, camelCase on the wire, unknown members refused."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class EffectPolicy(Document):
+    """What an action does to the world, and what a crash in the middle of it means.
+
+    Attributes:
+        type: The author's name of the effect, 1-256 characters.
+        recovery: `idempotent`: repeating it is harmless; `manual`: a person decides.
+    """
+
+    type: str
+    recovery: Recovery
+
+
+class RetryPolicy(Document):
+    """When a visit is tried again.
+
+    Attributes:
+        max_attempts: Tries of one visit in all, the first included.
+        on: The outcomes that are tried again.
+        delay_ms: Milliseconds before the second try.
+        backoff: What each further delay is multiplied by.
+    """
+
+    max_attempts: int
+    on: tuple[RetriedOutcome, ...]
+    delay_ms: int
+    backoff: float
+
+
+class Node(Document):
+    """One node.
+
+    Attributes:
+        type: How the engine runs it.
+        timeout_ms: Active milliseconds of one attempt; 0 = unlimited, None = computed when it starts.
+        summary: What a checkpoint asks, in one line.
+        status_detail: What people read while the node runs.
+        action_form: Whether an action is a function or a command.
+        effect: What an action applies; None for other types.
+        retry: When the visit is tried again; None = never.
+        output_model: The qualified name of the model that the output or answer must fit.
+    """
+
+    type: NodeType
+    timeout_ms: int | None = None
+    summary: str | None = None
+    status_detail: str | None = None
+    action_form: ActionForm | None = None
+    effect: EffectPolicy | None = None
+    retry: RetryPolicy | None = None
+    output_model: str | None = None
+
+
+class Edge(Document):
+    """The way out of one node: plain (`to`) or by a value (`on` and `cases`).
+
+    Attributes:
+        source: The node that ended; `from` on the wire.
+        to: The next node of a plain edge.
+        on: What a switch looks at, such as `$.route`.
+        cases: The next node by the looked-at value as text.
+    """
+
+    source: str = Field(alias="from")
+    to: str | None = None
+    on: str | None = None
+    cases: dict[str, str] | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Every node that this edge may lead to."""
+        return (self.to,) if self.to is not None else tuple((self.cases or {}).values())
+
+
+class Mount(Document):
+    """An included workflow: where its nodes hang and what it is called.
+
+    Attributes:
+        path: The path that prefixes its nodes.
+        workflow_name: Its own name.
+    """
+
+    path: str
+    workflow_name: str
+
+
+class Snapshot(Document):
+    """A whole definition. The digest is over `document()`; nothing here depends on the machine.
+
+    Attributes:
+        schema_id: The fixed schema name; `schema` on the wire.
+        name: The workflow's name.
+        contract_id: The contract that an includer may ask for.
+        input_model: The qualified name of the input's model.
+        start_at: The path of the first node.
+        max_steps: Attempts that a run may start.
+        nodes: The nodes by full compiled path.
+        edges: At most one per node, ordered by node.
+        mounts: The included workflows.
+    """
+
+    schema_id: Literal["pi-workflows.definition-snapshot.v1"] = Field(
+        default="pi-workflows.definition-snapshot.v1", alias="schema"
+    )
+    name: str
+    contract_id: str | None = None
+    input_model: str | None = None
+    start_at: str
+    max_steps: int
+    nodes: dict[str, Node]
+    edges: tuple[Edge, ...]
+    mounts: tuple[Mount, ...] = ()
+
+    @classmethod
+    def parse(cls, content: bytes) -> Snapshot:
+        """Read a stored or received snapshot.
+
+        Args:
+            content: Canonical JSON.
+
+        Returns:
+            The snapshot, whose graph is sound: routes never meet an unknown node.
+
+        Raises:
+            PayloadInvalid: It is not JSON, not this schema, or its graph has problems (ProblemsFound).
+        """
+        # Imported here because the checks are written in terms of this model.
+        from pi_workflows.definition.graph import snapshot_problems  # noqa: PLC0415
+
+        value = canonical.decode(content, field="definitionSnapshot")
+        try:
+            snapshot = cls.model_validate(value)
+        except ValidationError as error:
+            raise ProblemsFound(
+                Problem(
+                    "snapshotInvalid",
+                    ".".join(("definitionSnapshot", *map(str, detail["loc"]))),
+                    detail["msg"],
+                )
+                for detail in error.errors(include_url=False, include_input=False)
+            ) from None
+        problems = snapshot_problems(snapshot)
+        if problems:
+            raise ProblemsFound(problems)
+        return snapshot
+
+    def document(self) -> Json:
+        """Return the snapshot as JSON: camelCase, absent members left out."""
+        document: Json = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return document
+
+    @cached_property
+    def edge_by_source(self) -> dict[str, Edge]:
+        """The way out of each node that has one."""
+        return {edge.source: edge for edge in self.edges}
