@@ -1,0 +1,1 @@
+"""What travels between processes: frames, envelopes, operations and their models. Nothing here does any I/O."""

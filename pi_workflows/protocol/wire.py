@@ -1,0 +1,211 @@
+"""What every model on the wire has in common: strict, frozen, camelCase, optional members omitted and never null.
+
+A member of a model is *optional* when its default is None, and then it is left out. A member that may be null has
+the type `X | None` and no default, and is always written. Values that are any JSON have the type `AnyJson`: they
+are passed through untouched, so that stored bytes stand in them as `canonical.fragment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias, TypeVar, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from pi_workflows.base import canonical
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import PayloadInvalid
+from pi_workflows.base.limits import (
+    ENVELOPE_ID_BYTES_MAX,
+    ERROR_CHARS_MAX,
+    FIELD_CHARS_MAX,
+    REVISION_MAX,
+)
+
+T = TypeVar("T")
+
+# Tells validators that the value came from the wire, where an optional member is left out instead of null.
+_FROM_WIRE: Final = {"wire": True}
+_SCALARS: Final = frozenset({str, int, bool})
+_UTF8_BYTES_PER_CHAR_MAX: Final = 4
+
+
+def _identity(value: str) -> str:
+    """Refuse text that is empty or over the bytes of an identity."""
+    if 0 < len(value) <= ENVELOPE_ID_BYTES_MAX // _UTF8_BYTES_PER_CHAR_MAX:
+        return value
+    if not value:
+        raise PydanticCustomError("id_empty", "must not be empty")
+    if len(canonical.utf8(value)) > ENVELOPE_ID_BYTES_MAX:
+        limit = {"limit": ENVELOPE_ID_BYTES_MAX}
+        raise PydanticCustomError("id_long", "must be at most {limit} bytes of UTF-8", limit)
+    return value
+
+
+def _present(value: object, info: ValidationInfo) -> object:
+    """Refuse null for an optional member that came from the wire."""
+    if value is None and info.context is _FROM_WIRE:
+        raise PydanticCustomError("null", "must be left out instead of null")
+    return value
+
+
+if TYPE_CHECKING:
+    AnyJson: TypeAlias = Json
+    JsonObject: TypeAlias = dict[str, Json]
+else:
+    # The frame decoder has checked these values, and pydantic could not follow the recursive type anyway: it
+    # passes them through without a copy. Stored bytes may stand in them as `canonical.fragment`.
+    AnyJson = object
+    JsonObject = dict[str, object]
+
+Id: TypeAlias = Annotated[str, AfterValidator(_identity)]
+"""Nonempty text of at most 256 bytes of UTF-8."""
+
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
+"""Nonempty text, bounded by its frame."""
+
+Count: TypeAlias = Annotated[int, Field(ge=0, le=REVISION_MAX)]
+"""An integer from 0 to 2^53-1: a revision, a number, a duration in its unit, a size in bytes."""
+
+Revision: TypeAlias = Count
+"""A revision of a resource or of a presentation."""
+
+Number: TypeAlias = Annotated[int, Field(ge=1, le=REVISION_MAX)]
+"""An integer from 1 to 2^53-1: a visit, an attempt, a generation."""
+
+Sha256: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+"""A digest as 64 lower-case hex digits."""
+
+DefinitionDigest: TypeAlias = Annotated[str, StringConstraints(pattern="^sha256:[0-9a-f]{64}$")]
+"""The digest of a definition snapshot, with the name of its algorithm."""
+
+Maybe: TypeAlias = Annotated[T | None, BeforeValidator(_present)]
+"""An optional member: give it the default None. On the wire it is omitted, never null."""
+
+Many: TypeAlias = Annotated[tuple[T, ...], Strict(strict=False)]
+"""A JSON array of models or scalars."""
+
+
+class WireModel(BaseModel):
+    """A frozen JSON object whose members are all known. Attributes are snake_case, members camelCase."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,
+    )
+
+    @classmethod
+    def parse(cls, value: Json) -> Self:
+        """Read the model from a decoded JSON value.
+
+        Args:
+            value: What `canonical.decode` gave.
+
+        Returns:
+            The model.
+
+        Raises:
+            PayloadInvalid: With the path of the first member at fault.
+        """
+        with refusing():
+            return cls.model_validate(value, by_alias=True, by_name=False, context=_FROM_WIRE)
+
+    def document(self) -> dict[str, Json]:
+        """Return the JSON object, ready for `canonical.encode`. Values of any JSON are shared, not copied."""
+        found: dict[str, Json] = {}
+        values: dict[str, Any] = self.__dict__
+        for name, alias, is_optional in _members(type(self)):
+            value = values[name]
+            if type(value) in _SCALARS:
+                found[alias] = value
+            elif value is not None or not is_optional:
+                found[alias] = _json(value)
+        return found
+
+
+@cache
+def _members(model: type[BaseModel]) -> tuple[tuple[str, str, bool], ...]:
+    """Return each field's attribute, member name, and whether it is left out when None."""
+    return tuple(
+        (name, info.alias or to_camel(name), not info.is_required() and info.default is None)
+        for name, info in model.model_fields.items()
+    )
+
+
+def _json(value: object) -> Json:
+    """Return the JSON form of an attribute. Lists are any JSON already; typed sequences are tuples."""
+    if isinstance(value, WireModel):
+        return value.document()
+    if isinstance(value, tuple):
+        return [_json(item) for item in cast("tuple[object, ...]", value)]
+    if isinstance(value, Enum):
+        return cast("str", value.value)
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: _json(member) for name, member in members.items()}
+    return cast("Json", value)
+
+
+def read(adapter: TypeAdapter[T], value: Json) -> T:
+    """Read a union of models from a decoded JSON value. Raises PayloadInvalid as `WireModel.parse` does."""
+    with refusing():
+        return adapter.validate_python(value, by_alias=True, by_name=False, context=_FROM_WIRE)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn a failed validation into PayloadInvalid, which names the first member at fault and no content."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = _path(first["loc"])
+        message = f"{field}: {_reason(first)}" if field else _reason(first)
+        raise PayloadInvalid(error_line(message), field=field or None) from None
+
+
+def error_line(text: str) -> str:
+    """Return text as the one line of at most 1,000 characters that may stand in a response."""
+    line = " ".join(text.split())
+    return line if len(line) <= ERROR_CHARS_MAX else f"{line[: ERROR_CHARS_MAX - 1]}…"
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """Write the place of an error as people do: `commands[2].nodePath`."""
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    path = path.removeprefix(".")
+    return path if len(path) <= FIELD_CHARS_MAX else f"{path[: FIELD_CHARS_MAX - 1]}…"
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Say in a few words what is wrong with a member."""
+    match error["type"]:
+        case "extra_forbidden":
+            return "unknown field"
+        case "missing":
+            return "is required"
+        case "model_type" | "model_attributes_type":
+            return "must be an object"
+        case _:
+            return error["msg"].replace("Input should", "must", 1)
