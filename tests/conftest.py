@@ -1,0 +1,25 @@
+"""What every test may use: the profiles of hypothesis, and the fixtures that more than one package needs."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# The suite takes the same examples on every run: a change fails because of what it changed. A machine that two
+# other suites share is slow at times, which says nothing about the code: no deadline.
+settings.register_profile(
+    "suite",
+    derandomize=True,
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# Looks for new examples, as long as somebody wants to wait: HYPOTHESIS_PROFILE=soak scripts/test.
+settings.register_profile(
+    "soak",
+    max_examples=10_000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
