@@ -1,0 +1,99 @@
+"""What a shell step runs and what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and its arguments; no shell reads them.
+
+    Attributes:
+        argv: The program and its arguments, at least one text.
+        cwd: The directory to run in; by default the run's project. A relative one is below the project.
+        env: Variables to add to the runner's, or to take away (None).
+        stdin: Text for the program's standard input; by default it is empty.
+    """
+
+    argv: Sequence[str]
+    cwd: str | os.PathLike[str] | None = None
+    env: Mapping[str, str | None] | None = None
+    stdin: str | None = None
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the command in one line, or None."""
+        argv: object = self.argv
+        if isinstance(argv, str | bytes) or not isinstance(argv, Sequence):
+            return "argv is a list of texts, such as Command(['git', 'status'])"
+        if not argv or not all(isinstance(part, str) for part in argv):
+            return "argv holds at least the program, and only texts"
+        if not argv[0] or any("\0" in part for part in argv):
+            return "argv: the program has a name, and no argument holds a NUL"
+        cwd: object = self.cwd
+        if cwd is not None and not isinstance(cwd, str | os.PathLike):
+            return "cwd is a path"
+        env: object = self.env
+        if env is not None and not (
+            isinstance(env, Mapping) and all(map(_is_variable, env.items()))
+        ):
+            return "env maps names without '=' to texts, or to None to take one away"
+        stdin: object = self.stdin
+        if stdin is not None and not isinstance(stdin, str):
+            return "stdin is text"
+        return None
+
+
+def _is_variable(item: tuple[object, object]) -> bool:
+    name, value = item
+    if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+        return False
+    return value is None or (isinstance(value, str) and "\0" not in value)
+
+
+class ShellResult(BaseModel):
+    """What came of a command; the effect's stored result, and the output of a step without `parse`.
+
+    Attributes:
+        command: The program and its arguments.
+        cwd: The directory that it ran in.
+        exit_code: Its exit code; None when a signal ended it.
+        signal: The signal that ended it, such as `SIGKILL`.
+        duration_ms: Milliseconds from start to end.
+        stdout: What it wrote, undecodable bytes replaced; at most 1,000,000 characters.
+        stderr: The same for its errors.
+        stdout_truncated: Whether it wrote more.
+        stderr_truncated: Whether it wrote more errors.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        serialize_by_alias=True,
+    )
+
+    command: tuple[str, ...]
+    cwd: str
+    exit_code: int | None
+    signal: str | None = None
+    duration_ms: int
+    stdout: str
+    stderr: str
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """One line that a running command wrote, without its newline."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
