@@ -1,0 +1,4 @@
+"""What every other package stands on: errors, limits, identifiers, time, canonical JSON, SQL as SQL.
+
+Nothing here imports another package of the product.
+"""

@@ -1,0 +1,58 @@
+"""Identifiers: the derived ones, which two processes compute alike, and the random ones."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+
+_DERIVED_HEX = 40
+_RUN_RANDOM_BYTES = 8
+_TOKEN_BYTES = 32
+
+
+def _derived(prefix: str, *parts: str) -> str:
+    """Return the prefix and the first 40 hex digits of SHA-256 over the parts, joined by NUL."""
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return f"{prefix}-{digest[:_DERIVED_HEX]}"
+
+
+def resource_id(resource_type: str, aggregate_key: str) -> str:
+    """Return the identity of the resource that carries an aggregate's revision and lease."""
+    return _derived(resource_type, resource_type, aggregate_key)
+
+
+def attempt_id(run_id: str, node_path: str, attempt_number: int) -> str:
+    """Return the identity of one attempt; runner and server compute it alike (runner protocol, "Identity")."""
+    return _derived("attempt", run_id, node_path, str(attempt_number))
+
+
+def effect_id(source_resource_id: str, effect_type: str, key: str) -> str:
+    """Return the identity of the effect that a source may have once under this type and key."""
+    return _derived("effect", source_resource_id, effect_type, key)
+
+
+def request_id(run_id: str, attempt: str) -> str:
+    """Return the identity of the one request that an attempt may have (engine contract, section 3)."""
+    return _derived("request", run_id, attempt)
+
+
+def project_id(canonical_path: str) -> str:
+    """Return the identity of a project directory."""
+    return _derived("project", canonical_path)
+
+
+def random_run_id(workflow_name: str) -> str:
+    """Return `<workflow>-<base32 of 8 random bytes>`, the default run ID."""
+    tail = base64.b32encode(secrets.token_bytes(_RUN_RANDOM_BYTES)).decode().rstrip("=").lower()
+    return f"{workflow_name}-{tail}"
+
+
+def random_id(prefix: str) -> str:
+    """Return an identity that no one else has: the prefix and 32 random hex digits."""
+    return f"{prefix}-{secrets.token_hex(16)}"
+
+
+def random_token() -> bytes:
+    """Return 32 random bytes that prove a claim; they stay in the server's memory."""
+    return secrets.token_bytes(_TOKEN_BYTES)

@@ -1,0 +1,91 @@
+"""SQL as SQL: named statements from `.sql` files, and what may be done with them.
+
+A file holds statements, each under a line `-- name: <snake_case>` and comment lines that say why. Deciders and
+views get `Read`, which cannot write; projectors get `Projection`. Neither ever sees a connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Protocol, TypeAlias, TypeVar
+
+SqlValue: TypeAlias = None | int | float | str | bytes
+T = TypeVar("T")
+
+_NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement: its name for people, its text for SQLite. Parameters are named (`:run_id`)."""
+
+    name: str
+    text: str
+
+
+class Read(Protocol):
+    """Reads inside one transaction. Rows come as the NamedTuple `shape`, whose fields are the columns in order."""
+
+    def one(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> T | None:
+        """Return the only row, or None. More than one row is our bug (AssertionError)."""
+        ...
+
+    def all(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> list[T]:
+        """Return every row, in the statement's order; the statement bounds their number."""
+        ...
+
+    def blob(self, digest: bytes) -> bytes:
+        """Return the bytes stored under a SHA-256 digest. A missing blob is Corrupt."""
+        ...
+
+    def document(self, parse: Callable[[bytes], T], digest: bytes) -> T:
+        """Return `parse(blob(digest))`, remembered by (parse, digest): a digest never changes its bytes."""
+        ...
+
+
+class Projection(Protocol):
+    """What a projector may do: read projections and journals, write its own tables; never a blob's content."""
+
+    def one(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> T | None:
+        """Return the only row, or None."""
+        ...
+
+    def all(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> list[T]:
+        """Return every row, in the statement's order."""
+        ...
+
+    def write(self, statement: Statement, /, **values: SqlValue) -> None:
+        """Run a write that must change exactly one row; anything else is our bug (AssertionError)."""
+        ...
+
+    def write_any(self, statement: Statement, /, **values: SqlValue) -> int:
+        """Run a write that may change any number of rows; return how many."""
+        ...
+
+
+def load(package: str, name: str) -> Mapping[str, Statement]:
+    """Read the named statements of `<package>/<name>`.
+
+    Args:
+        package: The importing module's package, dotted.
+        name: The file's name, such as `reads.sql`.
+
+    Returns:
+        The statements by name.
+
+    Raises:
+        AssertionError: A name occurs twice, or text stands before the first name.
+    """
+    text = files(package).joinpath(name).read_text(encoding="utf-8")
+    found = list(_NAME.finditer(text))
+    assert found, f"{package}/{name}: no named statement"
+    statements: dict[str, Statement] = {}
+    for match, following in zip(found, [*found[1:], None], strict=True):
+        body = text[match.end() : following.start() if following else len(text)]
+        key = match["name"]
+        assert key not in statements, f"{package}/{name}: {key} twice"
+        statements[key] = Statement(key, body.strip())
+    return statements

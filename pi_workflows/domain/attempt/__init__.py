@@ -1,0 +1,1 @@
+"""The attempt: one execution of a node inside one of its visits."""

@@ -1,0 +1,395 @@
+"""Node boundaries: a runner settles one attempt and starts the next, or leaves the run to wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pi_workflows.base import ids
+from pi_workflows.base.blob import Blob
+from pi_workflows.base.canonical import decode
+from pi_workflows.base.clock import NS_PER_MS
+from pi_workflows.base.errors import LimitExceeded, TransitionDenied
+from pi_workflows.base.sql import Read
+from pi_workflows.definition.retry import retry_delay_ms
+from pi_workflows.definition.route import Next, route
+from pi_workflows.definition.snapshot import Snapshot
+from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
+from pi_workflows.domain.effect import state as effects
+from pi_workflows.domain.fact import Command, Context, Decided, Draft
+from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.rows import (
+    AttemptChange,
+    AttemptRow,
+    AttemptStatus,
+    ClosedInterval,
+    IntervalRow,
+    RequestChange,
+    RequestRow,
+)
+from pi_workflows.domain.run.events import RunRequeued, RunWaiting
+from pi_workflows.domain.run.state import (
+    NODE_OUTCOME,
+    OpenAttempt,
+    RunState,
+    last_of_node,
+    last_step,
+    live_run,
+    open_attempt,
+    request_of_attempt,
+    snapshot_of,
+    visit_tries,
+)
+
+_STATUS: Final[dict[str, AttemptStatus]] = {
+    "ok": "completed",
+    "failed": "failed",
+    "timed_out": "timed_out",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt(Command):
+    """A node begins.
+
+    Attributes:
+        attempt_id: The derived identity of run, node and number.
+        node_path: Full compiled path.
+        visit: Which entry of the path in this run, from 1.
+        attempt_number: Which execution of the path in this run, from 1.
+        node_type: The node's type.
+        timeout_ms: Active-time budget; 0 is unlimited.
+    """
+
+    attempt_id: str
+    node_path: str
+    visit: int
+    attempt_number: int
+    node_type: str
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FinishAttempt(Command):
+    """The open attempt ended.
+
+    Attributes:
+        attempt_id: The open attempt.
+        outcome: How it ended.
+        output: Its value; an `ok` attempt has one.
+        receipt: A small account of what it did.
+        failure: What went wrong, unless it is `ok`.
+        elapsed_ns: Active time since the attempt started, in nanoseconds.
+    """
+
+    attempt_id: str
+    outcome: Literal["ok", "failed", "timed_out", "cancelled"]
+    output: Blob | None = None
+    receipt: Blob | None = None
+    failure: Failure | None = None
+    elapsed_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue(Command):
+    """A retry is due later; the runner leaves.
+
+    Attributes:
+        delay_ms: Milliseconds until it is due.
+    """
+
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForInput(Command):
+    """The open attempt asks a person; the runner leaves.
+
+    Attributes:
+        attempt_id: The open attempt.
+        kind: What kind of answer it asks for.
+        contract: The question as people and programs read it.
+    """
+
+    attempt_id: str
+    kind: Literal["checkpoint"]
+    contract: Blob
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The node that the accepted history leads to.
+
+    Attributes:
+        node_path: The node.
+        visit: Its visit.
+        attempt_number: The number of its next attempt.
+        delay_ms: How long a retry has to wait from the settlement before it; 0 for everything else.
+    """
+
+    node_path: str
+    visit: int
+    attempt_number: int
+    delay_ms: int = 0
+
+
+def due_node(read: Read, state: RunState, snapshot: Snapshot) -> Due | None:
+    """Return the node that the run's history leads to, or None when it leads to the run's end.
+
+    Args:
+        read: Reads of the deciding transaction.
+        state: The run; it has no open attempt.
+        snapshot: Its definition.
+
+    Returns:
+        A retry of the last visit, the visit that a lost runner left, or a new visit of the next node.
+    """
+    step = last_step(read, state.run_id)
+    delay_ms = 0
+    is_retry = False
+    if step is None:
+        node_path = snapshot.start_at
+    else:
+        outcome = NODE_OUTCOME[step.status]
+        tries = visit_tries(read, state.run_id, step.node_id, step.visit_number)
+        delay = retry_delay_ms(snapshot.nodes[step.node_id], outcome, tries)
+        if delay is not None:
+            node_path, delay_ms, is_retry = step.node_id, delay, True
+        else:
+            output = step.output_hash
+            chosen = route(
+                snapshot,
+                step.node_id,
+                outcome,
+                lambda: read.document(decode, output) if output else None,
+            )
+            if not isinstance(chosen, Next):
+                return None
+            node_path = chosen.node_path
+    newest = last_of_node(read, state.run_id, node_path)
+    if newest is None:
+        return Due(node_path, 1, 1)
+    goes_on = is_retry or newest.status == "interrupted"
+    visit = newest.visit_number if goes_on else newest.visit_number + 1
+    return Due(node_path, visit, newest.attempt_number + 1, delay_ms)
+
+
+def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decided:
+    """Decide that a node begins, if the accepted history leads to it.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended, an attempt is open, or another node, visit or number is due.
+        LimitExceeded: `maxSteps`, the run has taken all its steps.
+    """
+    state = live_run(read, command.run_id)
+    if open_attempt(read, command.run_id) is not None:
+        raise TransitionDenied("An attempt is already open.", code="attemptOpen")
+    snapshot = snapshot_of(read, state)
+    due = due_node(read, state, snapshot)
+    asked = (command.node_path, command.visit, command.attempt_number)
+    if due is None or asked != (due.node_path, due.visit, due.attempt_number):
+        raise TransitionDenied(f"{command.node_path} is not the next node.", code="routeMismatch")
+    node = snapshot.nodes[due.node_path]
+    if command.node_type != node.type:
+        raise TransitionDenied(f"{due.node_path} is a {node.type} node.", code="nodeMismatch")
+    if node.timeout_ms is not None and command.timeout_ms != node.timeout_ms:
+        raise TransitionDenied(f"{due.node_path} has another timeout.", code="nodeMismatch")
+    key = ids.attempt_id(command.run_id, due.node_path, due.attempt_number)
+    if command.attempt_id != key:
+        raise TransitionDenied("The attempt ID is not the derived one.", code="attemptMismatch")
+    step = last_step(read, command.run_id)
+    if step is not None and step.step_index + 1 >= snapshot.max_steps:
+        raise LimitExceeded(
+            f"The run took {snapshot.max_steps} steps, which is its limit.", code="maxSteps"
+        )
+    return Decided(drafts=(state.draft(_started(command, context.at_ms)),))
+
+
+def _started(command: StartAttempt, at_ms: int) -> AttemptStarted:
+    """Return the fact that a node began."""
+    return AttemptStarted(
+        attempt=AttemptRow(
+            attempt_id=command.attempt_id,
+            run_id=command.run_id,
+            node_id=command.node_path,
+            visit_number=command.visit,
+            attempt_number=command.attempt_number,
+            node_type=command.node_type,
+            status="running",
+            prompt_hash=None,
+            output_hash=None,
+            receipt_hash=None,
+            error_hash=None,
+            settings_scope_id=None,
+            settings_change_number=None,
+            settings_hash=None,
+            started_at=at_ms,
+            timeout_ms=command.timeout_ms,
+            finished_at=None,
+            created_at=at_ms,
+            updated_at=at_ms,
+        ),
+        interval=IntervalRow(
+            attempt_id=command.attempt_id,
+            interval_number=1,
+            started_at=at_ms,
+            observed_at=at_ms,
+            ended_at=None,
+            elapsed_ms=0,
+        ),
+    )
+
+
+def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Decided:
+    """Decide that the open attempt ended, and give it its place in the order of steps.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended, the attempt is not the open one, its effect is not settled, an `ok` attempt has no
+            output, or its output is not the accepted answer.
+    """
+    state = live_run(read, command.run_id)
+    attempt = required_attempt(read, command.run_id, command.attempt_id)
+    request = _consumed(read, attempt, command, context.at_ms)
+    if command.outcome == "ok" and command.output is None:
+        raise TransitionDenied("An attempt that succeeded has an output.", code="outputMissing")
+    if command.outcome != "ok" and command.failure is None:
+        raise TransitionDenied("An attempt that failed has an error.", code="errorMissing")
+    step = last_step(read, command.run_id)
+    error = command.failure.blob() if command.failure else None
+    event = AttemptSettled(
+        run_id=command.run_id,
+        node_id=attempt.node_id,
+        step_index=step.step_index + 1 if step else 0,
+        attempt=AttemptChange(
+            attempt_id=attempt.attempt_id,
+            status=_STATUS[command.outcome],
+            output_hash=command.output.hex if command.output else None,
+            receipt_hash=command.receipt.hex if command.receipt else None,
+            error_hash=error.hex if error else None,
+            finished_at=context.at_ms,
+        ),
+        interval=measured(attempt, context.at_ms, command.elapsed_ns),
+        request=request,
+    )
+    drafts = (state.draft(event), *_left_effects(read, state, attempt, command, context.at_ms))
+    blobs = tuple(b for b in (command.output, command.receipt, error) if b is not None)
+    return Decided(drafts=drafts, blobs=blobs)
+
+
+def required_attempt(read: Read, run_id: str, attempt_id: str) -> OpenAttempt:
+    """Return the open attempt when it is this one. Raises TransitionDenied `attemptMismatch`."""
+    attempt = open_attempt(read, run_id)
+    if attempt is None or attempt.attempt_id != attempt_id:
+        raise TransitionDenied("The attempt is not the open one.", code="attemptMismatch")
+    return attempt
+
+
+def measured(attempt: OpenAttempt, at_ms: int, elapsed_ns: int) -> ClosedInterval | None:
+    """Return the end of the open interval with its measured time, rounded once to milliseconds."""
+    return attempt.closed(at_ms, round(elapsed_ns / NS_PER_MS))
+
+
+def _consumed(
+    read: Read, attempt: OpenAttempt, command: FinishAttempt, at_ms: int
+) -> RequestChange | None:
+    """Return the consumption of the accepted answer that the attempt ends with."""
+    if attempt.status != "waiting":
+        return None
+    request = request_of_attempt(read, attempt.attempt_id)
+    if request is None or request.status != "settled":
+        raise TransitionDenied("The attempt waits for an answer.", code="answerMissing")
+    is_answer = command.output is not None and command.output.digest == request.payload_hash
+    if command.outcome == "ok" and not is_answer:
+        raise TransitionDenied("The output is not the accepted answer.", code="outputMismatch")
+    return RequestChange(
+        request_id=request.request_id,
+        revision=request.revision,
+        status="settled",
+        accepted_submission_id=request.accepted_submission_id,
+        settled_at=request.settled_at,
+        consumed_at=at_ms,
+    )
+
+
+def _left_effects(
+    read: Read, state: RunState, attempt: OpenAttempt, command: FinishAttempt, at_ms: int
+) -> list[Draft]:
+    """Return the end of an action's effect that nobody will apply any more (decision on uncertainty)."""
+    if attempt.node_type != "action":
+        return []
+    left = effects.unsettled(read, state.resource_id)
+    if any(effect.status == "applying" for effect in left):
+        raise TransitionDenied("The attempt's effect is under way.", code="effectApplying")
+    node = snapshot_of(read, state).nodes[attempt.node_id]
+    tries = visit_tries(read, state.run_id, attempt.node_id, attempt.visit_number) + 1
+    if retry_delay_ms(node, command.outcome, tries) is not None:
+        return []
+    return [effects.cancelled(effect, at_ms) for effect in left]
+
+
+def requeue(command: Requeue, context: Context, read: Read) -> Decided:
+    """Decide that the run leaves its runner until a retry is due.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended, an attempt is open, or no retry with this delay is due.
+    """
+    state = live_run(read, command.run_id)
+    if open_attempt(read, command.run_id) is not None:
+        raise TransitionDenied("An attempt is still open.", code="attemptOpen")
+    due = due_node(read, state, snapshot_of(read, state))
+    if due is None or due.delay_ms == 0 or due.delay_ms != command.delay_ms:
+        raise TransitionDenied("No retry with this delay is due.", code="retryNotDue")
+    event = RunRequeued(
+        lease=state.released(),
+        run_id=state.run_id,
+        run=state.run(status="queued"),
+        queue=state.queue("queued", available_at=context.at_ms + command.delay_ms).model_copy(
+            update={"consecutive_errors": 0}
+        ),
+        reason="retry",
+    )
+    return Decided(drafts=(state.draft(event),))
+
+
+def wait_for_input(command: WaitForInput, context: Context, read: Read) -> Decided:
+    """Decide that the run asks a person and waits without a runner.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended, or the attempt is not the open one, or no checkpoint.
+    """
+    state = live_run(read, command.run_id)
+    attempt = required_attempt(read, command.run_id, command.attempt_id)
+    if attempt.node_type != command.kind or attempt.status != "running":
+        raise TransitionDenied("The attempt cannot ask for an answer.", code="nodeMismatch")
+    request_id = ids.request_id(command.run_id, attempt.attempt_id)
+    event = RunWaiting(
+        lease=state.released(),
+        run_id=state.run_id,
+        run=state.run(status="waiting"),
+        queue=state.queue("parked").model_copy(update={"consecutive_errors": 0}),
+        attempt=AttemptChange(attempt_id=attempt.attempt_id, status="waiting"),
+        interval=attempt.closed(context.at_ms),
+        request=RequestRow(
+            request_id=request_id,
+            run_id=state.run_id,
+            attempt_id=attempt.attempt_id,
+            target_session_id=state.origin_session_id,
+            kind=command.kind,
+            contract_hash=command.contract.hex,
+            revision=1,
+            status="pending",
+            accepted_submission_id=None,
+            created_at=context.at_ms,
+            updated_at=context.at_ms,
+            settled_at=None,
+            consumed_at=None,
+        ),
+    )
+    return Decided(
+        drafts=(state.draft(event),), blobs=(command.contract,), receipt={"requestId": request_id}
+    )

@@ -1,0 +1,47 @@
+"""Facts about attempts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pi_workflows.domain.fact import Event
+from pi_workflows.domain.rows import (
+    AttemptChange,
+    AttemptRow,
+    ClosedInterval,
+    IntervalRow,
+    RequestChange,
+    UpdateRow,
+)
+
+
+class AttemptStarted(Event):
+    """A node began: creation, start and first active interval in one fact."""
+
+    type: ClassVar[str] = "attempt.started"
+
+    attempt: AttemptRow
+    interval: IntervalRow
+
+
+class AttemptSettled(Event):
+    """An attempt ended and took its place in the order of steps."""
+
+    type: ClassVar[str] = "attempt.settled"
+
+    run_id: str
+    node_id: str
+    step_index: int
+    attempt: AttemptChange
+    interval: ClosedInterval | None = None
+    request: RequestChange | None = None
+
+
+class UpdateRecorded(Event):
+    """A node published progress."""
+
+    type: ClassVar[str] = "update.recorded"
+
+    run_id: str
+    node_id: str
+    update: UpdateRow

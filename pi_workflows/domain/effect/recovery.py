@@ -1,0 +1,102 @@
+"""What a person says about an effect whose result was lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pi_workflows.base.blob import Blob
+from pi_workflows.base.errors import RevisionConflict, TransitionDenied
+from pi_workflows.base.sql import Read
+from pi_workflows.domain.effect import state as effects
+from pi_workflows.domain.effect.events import EffectRecovered
+from pi_workflows.domain.effect.state import EffectState
+from pi_workflows.domain.fact import Command, Context, Decided, Draft
+from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.rows import EffectChange
+from pi_workflows.domain.run.events import RunRequeued
+from pi_workflows.domain.run.state import run_state
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveEffect(Command):
+    """Settle an ambiguous effect.
+
+    Attributes:
+        effect_id: The effect.
+        attempt_number: The try that the person judges.
+        action: `confirm`, it happened; `retry`, do it again; `reject`, it did not happen.
+        evidence: Why they believe it.
+    """
+
+    effect_id: str
+    attempt_number: int
+    action: Literal["confirm", "retry", "reject"]
+    evidence: str
+
+
+def resolve_effect(command: ResolveEffect, context: Context, read: Read) -> Decided:
+    """Decide what becomes of an ambiguous effect, and let its run go on.
+
+    Raises:
+        NotFound: There is no such run or effect.
+        RevisionConflict: `attemptMismatch`, the person judged another try.
+        TransitionDenied: The effect is not ambiguous, or a retry is asked for a run that has ended.
+    """
+    state = run_state(read, command.run_id)
+    effect = effects.effect_state(read, command.effect_id)
+    if effect.status != "ambiguous":
+        raise TransitionDenied(
+            f"Effect {effect.effect_id} is {effect.status}, not ambiguous.",
+            code="effectNotAmbiguous",
+        )
+    if effect.attempt_count != command.attempt_number:
+        raise RevisionConflict("The effect was tried again since.", code="attemptMismatch")
+    if command.action == "retry" and state.is_terminal:
+        raise TransitionDenied(
+            f"Run {state.run_id} has ended; nothing would try again.",
+            code="runTerminal",
+            hint="Use confirm or reject.",
+        )
+    evidence = Blob.text(command.evidence)
+    change, value = _resolved(command, context, effect)
+    event = EffectRecovered(effect=change, action=command.action, evidence_hash=evidence.hex)
+    drafts: list[Draft] = [effect.draft(event)]
+    if not state.is_terminal:
+        queue = state.queue(
+            "parked" if state.paused else "queued", available_at=context.at_ms
+        ).model_copy(update={"consecutive_errors": 0})
+        requeued = RunRequeued(
+            run_id=state.run_id,
+            run=state.run(status=None if state.paused else "queued"),
+            queue=queue,
+            reason=f"effect {command.action}",
+        )
+        drafts.append(state.draft(requeued))
+    return Decided(
+        drafts=tuple(drafts),
+        blobs=(evidence, value) if value else (evidence,),
+        receipt={
+            "effectId": effect.effect_id,
+            "runId": state.run_id,
+            "action": command.action,
+            "status": change.status,
+        },
+    )
+
+
+def _resolved(
+    command: ResolveEffect, context: Context, effect: EffectState
+) -> tuple[EffectChange, Blob | None]:
+    """Return the effect's new columns, and the result or error that they name."""
+    if command.action == "retry":
+        return effect.change("pending"), None
+    if command.action == "confirm":
+        value = Blob.json({"confirmed": True, "evidence": command.evidence})
+        change = effect.change("applied")
+        named = {"result_hash": value.hex, "settled_at": context.at_ms}
+    else:
+        value = Failure("effectRejected", command.evidence).blob()
+        change = effect.change("rejected")
+        named = {"error_hash": value.hex, "settled_at": context.at_ms}
+    return change.model_copy(update=named), value

@@ -1,0 +1,175 @@
+"""What a decision about an effect depends on, and the drafts that several decisions share."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple, cast
+
+from pydantic import Field
+
+from pi_workflows.base.errors import NotFound
+from pi_workflows.base.sql import Read, load
+from pi_workflows.domain.effect.events import (
+    EffectAmbiguous,
+    EffectAttemptFinished,
+    EffectCancelled,
+)
+from pi_workflows.domain.fact import Draft, Event, Fact, LeaseClause, OwnerType
+from pi_workflows.domain.rows import EffectChange, EffectStatus, TryFinished
+
+SQL: Final = load(__package__, "reads.sql")
+SETTLE_QUEUE: Final = "run.settle_queue"
+
+
+class EffectPayload(Fact):
+    """What an action's effect is about: the stored payload, whose digest together with the key is its identity."""
+
+    node_path: str = Field(alias="nodePath")
+    visit: int
+    recovery: Literal["idempotent", "manual"]
+    request: str
+
+    @classmethod
+    def parse(cls, content: bytes) -> EffectPayload:
+        """Read a stored payload."""
+        return cls.model_validate_json(content)
+
+
+class EffectState(NamedTuple):
+    """One effect of a run, with its claim and its run."""
+
+    effect_id: str
+    effect_type: str
+    status: EffectStatus
+    attempt_count: int
+    payload_hash: bytes
+    result_hash: bytes | None
+    error_hash: bytes | None
+    generation: int
+    owner_type: str | None
+    run_id: str
+
+    def released(self) -> LeaseClause | None:
+        """Return the clause that ends the effect's claim, or None when nobody holds it."""
+        if self.owner_type is None:
+            return None
+        return LeaseClause(
+            op="released", generation=self.generation, owner_type=cast("OwnerType", self.owner_type)
+        )
+
+    def change(self, status: EffectStatus, *, attempt_count: int | None = None) -> EffectChange:
+        """Return the effect's changeable columns in another status, without result or error."""
+        count = self.attempt_count if attempt_count is None else attempt_count
+        return EffectChange(effect_id=self.effect_id, status=status, attempt_count=count)
+
+    def finished(
+        self,
+        outcome: Literal["applied", "rejected", "ambiguous", "interrupted"],
+        at_ms: int,
+        *,
+        result_hash: str | None = None,
+        error_hash: str | None = None,
+    ) -> TryFinished | None:
+        """Return the end of the open try, or None when none is open."""
+        if self.status != "applying":
+            return None
+        return TryFinished(
+            effect_id=self.effect_id,
+            attempt_number=self.attempt_count,
+            finished_at=at_ms,
+            outcome=outcome,
+            result_hash=result_hash,
+            error_hash=error_hash,
+        )
+
+    def draft(self, event: Event) -> Draft:
+        """Return an event of this effect's own resource."""
+        return Draft("effect", self.effect_id, event, self.run_id)
+
+
+def effect_state(read: Read, effect_id: str) -> EffectState:
+    """Return an effect's state. Raises NotFound when there is no such effect of a run."""
+    state = read.one(EffectState, SQL["effect_state"], effect_id=effect_id)
+    if state is None:
+        raise NotFound(f"There is no effect {effect_id}.", code="effectMissing", field="effectId")
+    return state
+
+
+def unsettled(read: Read, run_resource_id: str) -> list[EffectState]:
+    """Return the run's effects that are promised or under way, in the order of their IDs."""
+    return read.all(EffectState, SQL["unsettled_effects"], resource_id=run_resource_id)
+
+
+def applying(read: Read, run_resource_id: str) -> EffectState | None:
+    """Return the run's effect that is under way, or None: a run does one thing at a time."""
+    return next((e for e in unsettled(read, run_resource_id) if e.status == "applying"), None)
+
+
+def payload_of(read: Read, effect: EffectState) -> EffectPayload:
+    """Return the payload of an action's effect."""
+    return read.document(EffectPayload.parse, effect.payload_hash)
+
+
+def is_manual(read: Read, effect: EffectState) -> bool:
+    """Whether a person has to say what became of this effect when its result was lost."""
+    return payload_of(read, effect).recovery == "manual"
+
+
+def interrupted(effect: EffectState, at_ms: int) -> Draft:
+    """Return the event that ends an idempotent try without a result: it may be repeated."""
+    return effect.draft(
+        EffectAttemptFinished(
+            lease=effect.released(),
+            effect=effect.change("pending"),
+            attempt=effect.finished("interrupted", at_ms),
+        )
+    )
+
+
+def ambiguous(effect: EffectState, at_ms: int) -> Draft:
+    """Return the event after which only a person can say what became of a manual effect."""
+    return effect.draft(
+        EffectAmbiguous(
+            lease=effect.released(),
+            effect=effect.change("ambiguous"),
+            attempt=effect.finished("ambiguous", at_ms),
+        )
+    )
+
+
+def cancelled(effect: EffectState, at_ms: int) -> Draft:
+    """Return the event that ends an effect nobody wants any more."""
+    change = effect.change("cancelled").model_copy(update={"settled_at": at_ms})
+    return effect.draft(
+        EffectCancelled(
+            lease=effect.released(), effect=change, attempt=effect.finished("interrupted", at_ms)
+        )
+    )
+
+
+def abandoned(read: Read, run_resource_id: str, at_ms: int) -> list[Draft]:
+    """Return the end of every unsettled effect of a run that ends (decision on uncertainty).
+
+    A manual effect under way becomes ambiguous, every other one is cancelled.
+    """
+    return [
+        ambiguous(effect, at_ms)
+        if effect.status == "applying" and is_manual(read, effect)
+        else cancelled(effect, at_ms)
+        for effect in unsettled(read, run_resource_id)
+    ]
+
+
+class _Text(NamedTuple):
+    value: str
+
+
+def blocking_effect(read: Read, run_resource_id: str) -> str | None:
+    """Return an effect of the run that is promised, under way or ambiguous, or None."""
+    row = read.one(_Text, SQL["blocking_effect"], resource_id=run_resource_id)
+    return row.value if row else None
+
+
+def ambiguous_effect(read: Read, run_resource_id: str) -> str | None:
+    """Return an effect of the run that waits for a person, or None."""
+    row = read.one(_Text, SQL["ambiguous_effect"], resource_id=run_resource_id)
+    return row.value if row else None

@@ -1,0 +1,297 @@
+"""Complete rows as events carry them: the column names of the schema, digests as hex."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pi_workflows.domain.fact import Fact
+
+RunStatus: TypeAlias = Literal[
+    "queued", "running", "waiting", "completed", "failed", "timed_out", "cancelled"
+]
+QueueStatus: TypeAlias = Literal[
+    "queued", "starting", "running", "parked", "done", "failed", "cancelled"
+]
+AttemptStatus: TypeAlias = Literal[
+    "pending",
+    "running",
+    "waiting",
+    "interrupted",
+    "completed",
+    "failed",
+    "timed_out",
+    "cancelled",
+]
+RequestStatus: TypeAlias = Literal["pending", "settled", "cancelled"]
+EffectStatus: TypeAlias = Literal[
+    "pending", "applying", "applied", "rejected", "ambiguous", "cancelled"
+]
+
+
+class ProjectRow(Fact):
+    """A row of `projects`."""
+
+    project_id: str
+    canonical_path: str
+    created_at: int
+
+
+class DefinitionRow(Fact):
+    """A row of `workflow_definitions`."""
+
+    definition_digest: str
+    workflow_name: str
+    definition_hash: str
+    created_at: int
+
+
+class RunRow(Fact):
+    """A row of `runs`, as it is when the run is queued."""
+
+    run_id: str
+    resource_id: str
+    project_id: str | None
+    parent_run_id: str | None
+    root_run_id: str
+    recovery_root_run_id: str | None
+    recovery_source_message_id: str | None
+    lineage_kind: Literal["restart"] | None
+    restart_number: int
+    parent_run_revision: int | None
+    definition_digest: str
+    workflow_ref: str
+    launch_options_hash: str
+    title: str | None
+    status: RunStatus
+    paused: int
+    status_detail: str | None
+    input_hash: str
+    final_output_hash: str | None
+    error_hash: str | None
+    created_at: int
+    updated_at: int
+    finished_at: int | None
+
+
+class SourceRow(Fact):
+    """A row of `run_sources`."""
+
+    run_id: str
+    mount_path: str
+    source_type: Literal["builtin", "file"]
+    source_ref: str
+    source_revision: str
+
+
+class BindingRow(Fact):
+    """A row of `run_bindings`."""
+
+    run_id: str
+    origin_session_id: str
+    execution_mode: Literal["interactive", "headless"]
+    created_at: int
+
+
+class QueueRow(Fact):
+    """A row of `run_queue`, as it is when the run is queued."""
+
+    run_id: str
+    status: QueueStatus
+    available_at: int
+    origin_session_id: str | None
+    consecutive_errors: int
+    error_code: str | None
+    error_hash: str | None
+    created_at: int
+    updated_at: int
+    started_at: int | None
+    finished_at: int | None
+
+
+class AttemptRow(Fact):
+    """A row of `node_attempts`, as it is when the attempt starts."""
+
+    attempt_id: str
+    run_id: str
+    node_id: str
+    visit_number: int
+    attempt_number: int
+    node_type: str
+    status: AttemptStatus
+    prompt_hash: str | None
+    output_hash: str | None
+    receipt_hash: str | None
+    error_hash: str | None
+    settings_scope_id: str | None
+    settings_change_number: int | None
+    settings_hash: str | None
+    started_at: int | None
+    timeout_ms: int | None
+    finished_at: int | None
+    created_at: int
+    updated_at: int
+
+
+class IntervalRow(Fact):
+    """A row of `attempt_active_intervals`, as it is when the interval opens."""
+
+    attempt_id: str
+    interval_number: int
+    started_at: int
+    observed_at: int
+    ended_at: int | None
+    elapsed_ms: int
+
+
+class RequestRow(Fact):
+    """A row of `interactive_requests`, as it is when the request is made."""
+
+    request_id: str
+    run_id: str
+    attempt_id: str
+    target_session_id: str
+    kind: Literal["agent", "assistant", "checkpoint", "decision"]
+    contract_hash: str
+    revision: int
+    status: RequestStatus
+    accepted_submission_id: str | None
+    created_at: int
+    updated_at: int
+    settled_at: int | None
+    consumed_at: int | None
+
+
+class SubmissionRow(Fact):
+    """A row of `interactive_submissions`."""
+
+    submission_id: str
+    request_id: str
+    idempotency_key: str
+    request_revision: int
+    payload_hash: str
+    outcome: Literal["validating", "accepted", "rejected", "adopted"]
+    receipt_hash: str | None
+    submitted_at: int
+
+
+class UpdateRow(Fact):
+    """A row of `workflow_updates`."""
+
+    update_id: str
+    attempt_id: str
+    update_seq: int
+    run_revision: int
+    update_type: str
+    update_key: str
+    data_hash: str
+    recorded_at: int
+
+
+class EffectRow(Fact):
+    """A row of `effects`, as it is when the effect is reserved."""
+
+    effect_id: str
+    resource_id: str
+    source_resource_id: str
+    source_revision: int
+    effect_type: str
+    idempotency_key: str
+    payload_hash: str
+    owner_scope: Literal["run", "controller", "channel", "system"]
+    status: EffectStatus
+    attempt_count: int
+    next_attempt_at: int | None
+    result_hash: str | None
+    external_ref: str | None
+    error_hash: str | None
+    created_at: int
+    updated_at: int
+    settled_at: int | None
+
+
+class RunChange(Fact):
+    """Every column of `runs` that may change after the run was queued."""
+
+    status: RunStatus
+    paused: int
+    status_detail: str | None = None
+    final_output_hash: str | None = None
+    error_hash: str | None = None
+    finished_at: int | None = None
+
+
+class QueueChange(Fact):
+    """Every column of `run_queue` that may change after the run was queued."""
+
+    status: QueueStatus
+    available_at: int
+    consecutive_errors: int = 0
+    error_code: str | None = None
+    error_hash: str | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+
+
+class AttemptChange(Fact):
+    """Every column of `node_attempts` that may change after the attempt started."""
+
+    attempt_id: str
+    status: AttemptStatus
+    output_hash: str | None = None
+    receipt_hash: str | None = None
+    error_hash: str | None = None
+    finished_at: int | None = None
+
+
+class ClosedInterval(Fact):
+    """The end of an active interval."""
+
+    attempt_id: str
+    interval_number: int
+    ended_at: int
+    elapsed_ms: int
+
+
+class RequestChange(Fact):
+    """Every column of `interactive_requests` that may change after the request was made."""
+
+    request_id: str
+    revision: int
+    status: RequestStatus
+    accepted_submission_id: str | None = None
+    settled_at: int | None = None
+    consumed_at: int | None = None
+
+
+class EffectChange(Fact):
+    """Every column of `effects` that may change after the effect was reserved."""
+
+    effect_id: str
+    status: EffectStatus
+    attempt_count: int
+    next_attempt_at: int | None = None
+    result_hash: str | None = None
+    external_ref: str | None = None
+    error_hash: str | None = None
+    settled_at: int | None = None
+
+
+class TryStarted(Fact):
+    """A new row of `effect_attempts`."""
+
+    effect_id: str
+    attempt_number: int
+    owner_id: str
+    lease_generation: int
+    started_at: int
+
+
+class TryFinished(Fact):
+    """The end of an open row of `effect_attempts`."""
+
+    effect_id: str
+    attempt_number: int
+    finished_at: int
+    outcome: Literal["applied", "rejected", "ambiguous", "interrupted"]
+    result_hash: str | None = None
+    error_hash: str | None = None

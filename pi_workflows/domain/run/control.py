@@ -1,0 +1,188 @@
+"""What a person or client does to a run: pause it, let it go on, cancel it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import OwnershipLost, Outcome, TransitionDenied
+from pi_workflows.base.sql import Read
+from pi_workflows.domain.effect import state as effects
+from pi_workflows.domain.fact import Command, Context, Decided, Draft
+from pi_workflows.domain.rows import QueueChange, RequestChange
+from pi_workflows.domain.run.ending import ended
+from pi_workflows.domain.run.events import RunPaused, RunResumeRequested
+from pi_workflows.domain.run.state import (
+    PendingRequest,
+    RunState,
+    live_run,
+    open_attempt,
+    pending_request,
+    run_state,
+)
+
+AFTER_STEP = "after the current step"
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRun(Command):
+    """Stop working on a run until it is resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRun(Command):
+    """Let a paused or parked run go on. The server has verified the sources before."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRun(Command):
+    """End a run for good."""
+
+
+def pause_run(command: PauseRun, context: Context, read: Read) -> Decided:
+    """Decide to pause (decision "pause"): at once, save while a manual effect is under way.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended.
+    """
+    state = live_run(read, command.run_id)
+    if state.paused:
+        return Decided(receipt=_paused_receipt(state, "already paused", already=True))
+    applying = effects.applying(read, state.resource_id)
+    if applying is not None and effects.is_manual(read, applying):
+        event = RunPaused(run_id=state.run_id, run=state.run(paused=1), detail=AFTER_STEP)
+        return Decided(
+            drafts=(state.draft(event),), receipt=_paused_receipt(state, AFTER_STEP)
+        )
+    attempt = open_attempt(read, state.run_id)
+    event = RunPaused(
+        lease=state.released(),
+        run_id=state.run_id,
+        run=state.run(paused=1),
+        queue=state.queue("parked"),
+        attempt=attempt.interrupted() if attempt else None,
+        interval=attempt.closed() if attempt else None,
+        detail="paused",
+    )
+    drafts: list[Draft] = [state.draft(event)]
+    if applying is not None:
+        drafts.append(effects.interrupted(applying, context.at_ms))
+    return Decided(drafts=tuple(drafts), receipt=_paused_receipt(state, "paused"))
+
+
+def _paused_receipt(state: RunState, detail: str, *, already: bool = False) -> dict[str, Json]:
+    """Return what the caller of a pause is told."""
+    return {
+        "runId": state.run_id,
+        "status": "parked",
+        "paused": True,
+        "alreadyPaused": already,
+        "detail": detail,
+    }
+
+
+def resume_run(command: ResumeRun, context: Context, read: Read) -> Decided:
+    """Decide to let a run go on; an open question stays open under a new revision.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended, or one of its effects waits for a person (`effectAmbiguous`).
+    """
+    state = live_run(read, command.run_id)
+    request = pending_request(read, state.run_id)
+    if not state.paused:
+        if state.is_claimed or state.queue_status == "queued":
+            return Decided(receipt=_active_receipt(state), outcome=Outcome.ADOPTED)
+        if request is not None:
+            return Decided(receipt=_waiting_receipt(state), outcome=Outcome.ADOPTED)
+    ambiguous = effects.ambiguous_effect(read, state.resource_id)
+    if ambiguous is not None:
+        raise TransitionDenied(
+            f"Effect {ambiguous} of the run is ambiguous.",
+            code="effectAmbiguous",
+            hint=f"Say what became of it: pi-workflows effects resolve {ambiguous}",
+        )
+    event = RunResumeRequested(
+        run_id=state.run_id,
+        run=state.run(
+            paused=0, status="queued" if request is None and not state.is_claimed else None
+        ),
+        queue=_resumed_queue(state, request, context.at_ms),
+        request=_revised(request),
+    )
+    receipt = _waiting_receipt(state) if request else _queued_receipt(state)
+    return Decided(drafts=(state.draft(event),), receipt=receipt)
+
+
+def _resumed_queue(
+    state: RunState, request: PendingRequest | None, at_ms: int
+) -> QueueChange | None:
+    """Return the run's place in the queue: none changes while a claim or a question holds it."""
+    if state.is_claimed or request is not None:
+        return None
+    return state.queue("queued", available_at=at_ms).model_copy(update={"consecutive_errors": 0})
+
+
+def _revised(request: PendingRequest | None) -> RequestChange | None:
+    """Return the open question's next revision: what was answered to the one before no longer counts."""
+    if request is None:
+        return None
+    return RequestChange(
+        request_id=request.request_id, revision=request.revision + 1, status="pending"
+    )
+
+
+def _queued_receipt(state: RunState) -> dict[str, Json]:
+    """Return what the caller is told when the run waits for capacity again."""
+    return {
+        "runId": state.run_id,
+        "status": "queued",
+        "resumable": True,
+        "alreadyRunning": False,
+        "detail": "waits for a free runner",
+    }
+
+
+def _waiting_receipt(state: RunState) -> dict[str, Json]:
+    """Return what the caller is told when the run still waits for an answer."""
+    return {
+        "runId": state.run_id,
+        "status": "parked",
+        "paused": False,
+        "waitingForInteraction": True,
+        "resumable": True,
+        "alreadyRunning": False,
+        "detail": "waits for an answer",
+    }
+
+
+def _active_receipt(state: RunState) -> dict[str, Json]:
+    """Return what the caller is told when there is nothing to resume."""
+    return {
+        "runId": state.run_id,
+        "active": True,
+        "resumable": False,
+        "alreadyRunning": True,
+        "detail": "goes on already",
+    }
+
+
+def cancel_run(command: CancelRun, context: Context, read: Read) -> Decided:
+    """Decide to end a run, whatever it does.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended otherwise.
+        OwnershipLost: Another owner holds it.
+    """
+    state = run_state(read, command.run_id)
+    if state.status == "cancelled":
+        return Decided(
+            receipt={"runId": state.run_id, "status": "cancelled"}, outcome=Outcome.ADOPTED
+        )
+    live_run(read, command.run_id)
+    is_live = state.expires_at is not None and state.expires_at > context.at_ms
+    if is_live and state.owner_id != context.host_id:
+        raise OwnershipLost("Another owner works on the run.", code="ownerChanged")
+    return ended(read, context, state, "cancelled")

@@ -1,0 +1,267 @@
+"""The end of a run: one terminal event, everything unfinished closed with it, and the queue told afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pi_workflows.base import ids
+from pi_workflows.base.blob import Blob
+from pi_workflows.base.canonical import decode
+from pi_workflows.base.errors import TransitionDenied
+from pi_workflows.base.sql import Read
+from pi_workflows.definition.route import End, route
+from pi_workflows.domain.effect import state as effects
+from pi_workflows.domain.effect.events import EffectApplied, EffectReserved
+from pi_workflows.domain.fact import Command, Context, Decided, Draft
+from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.rows import (
+    AttemptChange,
+    EffectRow,
+    QueueStatus,
+    RequestChange,
+    RunChange,
+)
+from pi_workflows.domain.run.events import (
+    RunCancelled,
+    RunCompleted,
+    RunEnded,
+    RunFailed,
+    RunQueueSettled,
+    RunTimedOut,
+)
+from pi_workflows.domain.run.state import (
+    NODE_OUTCOME,
+    LastStep,
+    OpenAttempt,
+    RunState,
+    last_step,
+    live_run,
+    open_attempt,
+    pending_request,
+    run_state,
+    snapshot_of,
+)
+
+Ending: TypeAlias = Literal["completed", "failed", "timed_out", "cancelled"]
+
+_EVENTS: Final[dict[Ending, type[RunEnded]]] = {
+    "completed": RunCompleted,
+    "failed": RunFailed,
+    "timed_out": RunTimedOut,
+    "cancelled": RunCancelled,
+}
+_QUEUE: Final[dict[str, QueueStatus]] = {
+    "completed": "done",
+    "failed": "failed",
+    "timed_out": "failed",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRun(Command):
+    """A runner reached the end of the route.
+
+    Attributes:
+        outcome: How the run ended.
+        output: The final node's output, of a completed run.
+        failure: What went wrong, of a run that failed or timed out.
+    """
+
+    outcome: Literal["completed", "failed", "timed_out"]
+    output: Blob | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailRun(Command):
+    """The server ends a run whose runner broke the protocol; an open attempt fails with it."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class SettleQueue(Command):
+    """The queue takes over a terminal result."""
+
+
+def finish_run(command: FinishRun, context: Context, read: Read) -> Decided:
+    """Decide that a run ended where its route ended.
+
+    Raises:
+        NotFound: There is no such run.
+        TransitionDenied: It has ended, an attempt is open, or the route does not end like this.
+    """
+    state = live_run(read, command.run_id)
+    if open_attempt(read, command.run_id) is not None:
+        raise TransitionDenied("An attempt is still open.", code="attemptOpen")
+    step = last_step(read, command.run_id)
+    if command.outcome == "failed":
+        if command.failure is None:
+            raise TransitionDenied("A failed run needs an error.", code="errorMissing")
+    elif step is None or _route_end(read, state, step) != command.outcome:
+        raise TransitionDenied(f"The route does not end {command.outcome}.", code="routeMismatch")
+    elif command.outcome == "completed" and command.output is None:
+        raise TransitionDenied("A completed run needs an output.", code="outputMissing")
+    elif command.output is not None and command.output.digest != step.output_hash:
+        raise TransitionDenied("The output is not the final node's.", code="outputMismatch")
+    return ended(
+        read, context, state, command.outcome, output=command.output, failure=command.failure
+    )
+
+
+def _route_end(read: Read, state: RunState, step: LastStep) -> str | None:
+    """Return how the run ends after its last step, or None when it goes on."""
+    decided = route(
+        snapshot_of(read, state),
+        step.node_id,
+        NODE_OUTCOME[step.status],
+        lambda: read.document(decode, step.output_hash) if step.output_hash else None,
+    )
+    return decided.outcome if isinstance(decided, End) else None
+
+
+def fail_run(command: FailRun, context: Context, read: Read) -> Decided:
+    """Decide that a run failed because of its runner. Raises NotFound or TransitionDenied."""
+    state = live_run(read, command.run_id)
+    return ended(read, context, state, "failed", failure=command.failure)
+
+
+def ended(  # noqa: PLR0913 - the parts of one ending; each has a name at every call
+    read: Read,
+    context: Context,
+    state: RunState,
+    ending: Ending,
+    *,
+    output: Blob | None = None,
+    failure: Failure | None = None,
+) -> Decided:
+    """Return a run's end with everything unfinished closed (state contract, "Terminal").
+
+    Args:
+        read: Reads of the deciding transaction.
+        context: When and by whom.
+        state: The run.
+        ending: How it ends.
+        output: Its output, if it completed.
+        failure: Its error, if it failed or timed out.
+
+    Returns:
+        The terminal event, the end of each effect, the settlement effect, and its application as the next command.
+    """
+    attempt = open_attempt(read, state.run_id)
+    error = failure.blob() if failure else None
+    effect_id = ids.effect_id(state.resource_id, effects.SETTLE_QUEUE, state.run_id)
+    change = RunChange(
+        status=ending,
+        paused=0,
+        status_detail=None,
+        final_output_hash=output.hex if output else None,
+        error_hash=error.hex if error else None,
+        finished_at=context.at_ms,
+    )
+    event = _EVENTS[ending](
+        lease=state.released(),
+        run_id=state.run_id,
+        run=change,
+        attempt=_closed_attempt(attempt, ending, context.at_ms),
+        interval=attempt.closed() if attempt else None,
+        requests=_closed_requests(read, state),
+        settle_effect_id=effect_id,
+    )
+    settle = _settle_effect(state, context, effect_id, ending, error)
+    drafts = (
+        state.draft(event),
+        *effects.abandoned(read, state.resource_id, context.at_ms),
+        settle[0],
+    )
+    blobs = tuple(blob for blob in (output, error, settle[1]) if blob is not None)
+    return Decided(
+        drafts=drafts,
+        blobs=blobs,
+        receipt={"runId": state.run_id, "status": ending},
+        follow_up=SettleQueue(state.run_id),
+    )
+
+
+def _closed_attempt(
+    attempt: OpenAttempt | None, ending: Ending, at_ms: int
+) -> AttemptChange | None:
+    """Return the end of the attempt that was open when the run ended."""
+    if attempt is None:
+        return None
+    status: Literal["failed", "cancelled"] = "cancelled" if ending == "cancelled" else "failed"
+    return AttemptChange(attempt_id=attempt.attempt_id, status=status, finished_at=at_ms)
+
+
+def _closed_requests(read: Read, state: RunState) -> tuple[RequestChange, ...]:
+    """Return the end of the run's open question; one that was answered stays settled."""
+    request = pending_request(read, state.run_id)
+    if request is None:
+        return ()
+    return (
+        RequestChange(
+            request_id=request.request_id, revision=request.revision, status="cancelled"
+        ),
+    )
+
+
+def _settle_effect(
+    state: RunState, context: Context, effect_id: str, ending: Ending, error: Blob | None
+) -> tuple[Draft, Blob]:
+    """Return the reservation of the queue's settlement and its payload."""
+    payload = Blob.json({"status": ending, "error": error.hex if error else None})
+    row = EffectRow(
+        effect_id=effect_id,
+        resource_id=ids.resource_id("effect", effect_id),
+        source_resource_id=state.resource_id,
+        source_revision=state.revision + 1,
+        effect_type=effects.SETTLE_QUEUE,
+        idempotency_key=state.run_id,
+        payload_hash=payload.hex,
+        owner_scope="run",
+        status="pending",
+        attempt_count=0,
+        next_attempt_at=context.at_ms,
+        result_hash=None,
+        external_ref=None,
+        error_hash=None,
+        created_at=context.at_ms,
+        updated_at=context.at_ms,
+        settled_at=None,
+    )
+    event = EffectReserved(effect=row, request_hash=None)
+    return Draft("effect", effect_id, event, state.run_id), payload
+
+
+def settle_queue(command: SettleQueue, context: Context, read: Read) -> Decided:
+    """Decide that the queue takes over a terminal result; done once, repeated without effect.
+
+    Raises:
+        NotFound: There is no such run or no such effect.
+        TransitionDenied: The run has not ended.
+    """
+    state = run_state(read, command.run_id)
+    if not state.is_terminal:
+        raise TransitionDenied("The run has not ended.", code="runNotTerminal")
+    effect = effects.effect_state(
+        read, ids.effect_id(state.resource_id, effects.SETTLE_QUEUE, state.run_id)
+    )
+    if effect.status != "pending":
+        return Decided()
+    queue = state.queue(_QUEUE[state.status]).model_copy(
+        update={
+            "finished_at": context.at_ms,
+            "error_hash": state.error_hash.hex() if state.error_hash else None,
+        }
+    )
+    change = effect.change("applied").model_copy(update={"settled_at": context.at_ms})
+    return Decided(
+        drafts=(
+            state.draft(
+                RunQueueSettled(run_id=state.run_id, queue=queue, effect_id=effect.effect_id)
+            ),
+            effect.draft(EffectApplied(effect=change)),
+        )
+    )
