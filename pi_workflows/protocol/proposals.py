@@ -14,14 +14,12 @@ from pi_workflows.base.limits import (
     FAILURE_CHARS_MAX,
     PROPOSAL_COMMANDS_MAX,
 )
+from pi_workflows.definition.snapshot import NodeType, Recovery
 from pi_workflows.protocol.content import Ref
 from pi_workflows.protocol.wire import Count, Id, JsonObject, Maybe, Number, Text, WireModel
 
 NodeOutcome: TypeAlias = Literal["ok", "failed", "timed_out", "cancelled"]
 """How an attempt ends."""
-
-NodeType: TypeAlias = Literal["compute", "action", "checkpoint"]
-"""What kind of node an attempt executes."""
 
 EffectStatus: TypeAlias = Literal[
     "pending", "applying", "applied", "rejected", "ambiguous", "cancelled"
@@ -93,7 +91,7 @@ class ReserveEffect(WireModel):
     command: Literal["reserveEffect"] = "reserveEffect"
     attempt_id: Id
     effect_type: EffectType
-    recovery: Literal["idempotent", "manual"]
+    recovery: Recovery
     request: Ref
 
 

@@ -16,10 +16,12 @@ from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid, ProtocolViolation
 from pi_workflows.base.limits import RUNNER_LOG_BYTES_MAX
+from pi_workflows.definition.source import SourceFile, WorkflowSource
 from pi_workflows.protocol import frames
 from pi_workflows.protocol.content import ContentGet, ContentMissing, ContentPart, ContentPut, Ref
 from pi_workflows.protocol.proposals import EffectReservation, Failure, NodeOutcome, Propose
 from pi_workflows.protocol.wire import (
+    AbsolutePath,
     Count,
     DefinitionDigest,
     Id,
@@ -27,7 +29,6 @@ from pi_workflows.protocol.wire import (
     Many,
     Maybe,
     Number,
-    Sha256,
     Text,
     WireModel,
 )
@@ -42,21 +43,11 @@ def _log_text(value: str) -> str:
     return value
 
 
-class SourceFile(WireModel):
-    """A file that defines the workflow: the workflow file itself or a helper module beside it."""
-
-    mount: str
-    path: Text
-    sha256: Sha256
-
-
 class Mount(WireModel):
     """Where one definition of a composition comes from; the root's mount is empty text."""
 
     mount: str
-    source_type: Literal["builtin", "file"]
-    source_ref: Text
-    source_revision: Text
+    source: WorkflowSource
 
 
 class NodeResult(WireModel):
@@ -117,7 +108,7 @@ class Launch(WireModel):
     run_id: Id
     generation: Number
     tag: Literal["start", "resume", "restart"]
-    project_path: Text
+    project_path: AbsolutePath
     source_files: Many[SourceFile]
     mounts: Many[Mount]
     definition_digest: DefinitionDigest

@@ -7,11 +7,13 @@ are passed through untouched, so that stored bytes stand in them as `canonical.f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import posixpath
+import re
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Final, Self, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -21,9 +23,9 @@ from pydantic import (
     Field,
     Strict,
     StringConstraints,
-    TypeAdapter,
     ValidationError,
     ValidationInfo,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -35,7 +37,9 @@ from pi_workflows.base.limits import (
     ENVELOPE_ID_BYTES_MAX,
     ERROR_CHARS_MAX,
     FIELD_CHARS_MAX,
+    PATH_BYTES_MAX,
     REVISION_MAX,
+    RUN_ID_CHARS_MAX,
 )
 
 T = TypeVar("T")
@@ -55,6 +59,16 @@ def _identity(value: str) -> str:
     if len(canonical.utf8(value)) > ENVELOPE_ID_BYTES_MAX:
         limit = {"limit": ENVELOPE_ID_BYTES_MAX}
         raise PydanticCustomError("id_long", "must be at most {limit} bytes of UTF-8", limit)
+    return value
+
+
+def _absolute_path(value: str) -> str:
+    """Refuse a path that is relative, not normalized, or one that no system call would take."""
+    if not value.startswith("/") or posixpath.normpath(value) != value or "\0" in value:
+        raise PydanticCustomError("path", "must be an absolute, normalized path")
+    if len(canonical.utf8(value)) > PATH_BYTES_MAX:
+        limit = {"limit": PATH_BYTES_MAX}
+        raise PydanticCustomError("path_long", "must be at most {limit} bytes", limit)
     return value
 
 
@@ -95,6 +109,9 @@ Sha256: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 DefinitionDigest: TypeAlias = Annotated[str, StringConstraints(pattern="^sha256:[0-9a-f]{64}$")]
 """The digest of a definition snapshot, with the name of its algorithm."""
 
+AbsolutePath: TypeAlias = Annotated[str, AfterValidator(_absolute_path)]
+"""An absolute, normalized path of at most 4,096 bytes."""
+
 Maybe: TypeAlias = Annotated[T | None, BeforeValidator(_present)]
 """An optional member: give it the default None. On the wire it is omitted, never null."""
 
@@ -116,11 +133,12 @@ class WireModel(BaseModel):
     )
 
     @classmethod
-    def parse(cls, value: Json) -> Self:
+    def parse(cls, value: Json, *, field: str | None = None) -> Self:
         """Read the model from a decoded JSON value.
 
         Args:
             value: What `canonical.decode` gave.
+            field: What people call the value itself, for errors that no member is at fault for.
 
         Returns:
             The model.
@@ -128,20 +146,23 @@ class WireModel(BaseModel):
         Raises:
             PayloadInvalid: With the path of the first member at fault.
         """
-        with refusing():
+        with refusing(field):
             return cls.model_validate(value, by_alias=True, by_name=False, context=_FROM_WIRE)
 
     def document(self) -> dict[str, Json]:
-        """Return the JSON object, ready for `canonical.encode`. Values of any JSON are shared, not copied."""
-        found: dict[str, Json] = {}
-        values: dict[str, Any] = self.__dict__
-        for name, alias, is_optional in _members(type(self)):
-            value = values[name]
-            if type(value) in _SCALARS:
-                found[alias] = value
-            elif value is not None or not is_optional:
-                found[alias] = _json(value)
-        return found
+        """Return the JSON object, ready for `canonical.encode`; values of any JSON are shared."""
+        return _document(self)
+
+
+def _document(model: BaseModel) -> dict[str, Json]:
+    """Return a model as a JSON object."""
+    found: dict[str, Json] = {}
+    values: Mapping[str, object] = model.__dict__
+    for name, alias, is_optional in _members(type(model)):
+        value = values[name]
+        if value is not None or not is_optional:
+            found[alias] = _json(value)
+    return found
 
 
 @cache
@@ -154,9 +175,11 @@ def _members(model: type[BaseModel]) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _json(value: object) -> Json:
-    """Return the JSON form of an attribute. Lists are any JSON already; typed sequences are tuples."""
-    if isinstance(value, WireModel):
-        return value.document()
+    """Return the JSON form of an attribute. Typed sequences are tuples; a list is JSON already."""
+    if type(value) in _SCALARS:
+        return cast("Json", value)
+    if isinstance(value, BaseModel):
+        return _document(value)
     if isinstance(value, tuple):
         return [_json(item) for item in cast("tuple[object, ...]", value)]
     if isinstance(value, Enum):
@@ -167,22 +190,16 @@ def _json(value: object) -> Json:
     return cast("Json", value)
 
 
-def read(adapter: TypeAdapter[T], value: Json) -> T:
-    """Read a union of models from a decoded JSON value. Raises PayloadInvalid as `WireModel.parse` does."""
-    with refusing():
-        return adapter.validate_python(value, by_alias=True, by_name=False, context=_FROM_WIRE)
-
-
 @contextmanager
-def refusing() -> Iterator[None]:
+def refusing(root: str | None = None) -> Generator[None]:
     """Turn a failed validation into PayloadInvalid, which names the first member at fault and no content."""
     try:
         yield
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        field = _path(first["loc"])
+        field = _path(first["loc"]) or root
         message = f"{field}: {_reason(first)}" if field else _reason(first)
-        raise PayloadInvalid(error_line(message), field=field or None) from None
+        raise PayloadInvalid(error_line(message), field=field) from None
 
 
 def error_line(text: str) -> str:
@@ -209,3 +226,42 @@ def _reason(error: ErrorDetails) -> str:
             return "must be an object"
         case _:
             return error["msg"].replace("Input should", "must", 1)
+
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def is_run_id(text: str) -> bool:
+    """Say whether text may name a new run (the engine's limits, "run ID")."""
+    return len(text) <= RUN_ID_CHARS_MAX and _RUN_ID.fullmatch(text) is not None
+
+
+class Payload(WireModel):
+    """The payload of an operation."""
+
+
+class NoPayload(Payload):
+    """The payload of an operation that needs nothing beside its envelope: `{}`."""
+
+
+class SessionPayload(Payload):
+    """The payload of an operation for which a session may ask, by its ID and its coordinator epoch.
+
+    Without the two it is a control request.
+    """
+
+    target_session_id: Maybe[Id] = None
+    coordinator_epoch: Maybe[Number] = None
+
+    @model_validator(mode="after")
+    def _names_both_or_neither(self) -> Self:
+        """A session proves itself by its epoch: one without the other means nothing."""
+        if (self.target_session_id is None) != (self.coordinator_epoch is None):
+            reason = "targetSessionId and coordinatorEpoch go together"
+            raise PydanticCustomError("session_half", reason)
+        return self
+
+    @property
+    def claims_session(self) -> bool:
+        """Whether the request is a session's; the connection must then hold that session's epoch."""
+        return self.target_session_id is not None

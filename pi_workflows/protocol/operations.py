@@ -1,0 +1,201 @@
+"""The closed set of operations: who may need what, and which model reads the payload.
+
+The client protocol, "Operations". An operation of another set closes the connection that sent it; a payload that
+does not fit its model is refused and names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import PayloadInvalid
+from pi_workflows.protocol import effects, runs, server, state, views, workflows
+from pi_workflows.protocol.wire import NoPayload, Payload, is_run_id
+
+
+class Operation(StrEnum):
+    """The name of an operation as it is on the wire."""
+
+    RUN_START = "run.start"
+    RUN_PAUSE = "run.pause"
+    RUN_RESUME = "run.resume"
+    RUN_CANCEL = "run.cancel"
+    RUN_RESTART = "run.restart"
+    RUN_STATUS = "run.status"
+    RUN_LIST = "run.list"
+    CHECKPOINT_ANSWER = "checkpoint.answer"
+    VIEW_RUNS_WATCH = "view.runs.watch"
+    VIEW_RUNS_PAGE = "view.runs.page"
+    VIEW_RUN_GET = "view.run.get"
+    VIEW_RUN_WATCH = "view.run.watch"
+    VIEW_RUN_UNWATCH = "view.run.unwatch"
+    VIEW_PAGE = "view.page"
+    VIEW_CONTENT = "view.content"
+    WORKFLOW_LIST = "workflow.list"
+    WORKFLOW_RESOLVE = "workflow.resolve"
+    WORKFLOW_CHECK = "workflow.check"
+    EFFECT_LIST = "effect.list"
+    EFFECT_RESOLVE = "effect.resolve"
+    STATE_STATUS = "state.status"
+    STATE_VERIFY = "state.verify"
+    STATE_BACKUP = "state.backup"
+    SERVER_STATUS = "server.status"
+    SERVER_STOP = "server.stop"
+
+
+class OperationClass(StrEnum):
+    """How an operation is executed."""
+
+    READ = "R"
+    """Changes nothing and stores no receipt."""
+
+    COMMAND = "C"
+    """One transaction, which stores its receipt."""
+
+    LONG = "M"
+    """Works outside a transaction, outlives its client, and stores its receipt before the reply."""
+
+
+class RunIdRule(StrEnum):
+    """What the envelope's `runId` is to an operation."""
+
+    NONE = "none"
+    """It must be left out."""
+
+    EXISTING = "existing"
+    """Required: the run that the operation is about."""
+
+    NEW = "new"
+    """Required: the name of the run that the operation makes."""
+
+
+class RevisionRule(StrEnum):
+    """What the envelope's `expectedRevision` is to an operation."""
+
+    NONE = "none"
+    """It must be left out."""
+
+    OPTIONAL = "optional"
+    """When given, the resource must still be at this revision."""
+
+    REQUIRED = "required"
+    """The resource must still be at this revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One row of the table.
+
+    Attributes:
+        kind: How the operation is executed.
+        payload: The model of its payload.
+        run_id: What the envelope's `runId` is to it.
+        expected: What the envelope's `expectedRevision` is to it: a revision of the run, and of the request for
+            `checkpoint.answer`, of the effect for `effect.resolve`.
+        is_session: A session may ask for it too, by naming itself in the payload; without that it is a control
+            request.
+        any_version: Allowed between different versions of the package.
+    """
+
+    kind: OperationClass
+    payload: type[Payload]
+    run_id: RunIdRule = RunIdRule.NONE
+    expected: RevisionRule = RevisionRule.NONE
+    is_session: bool = False
+    any_version: bool = False
+
+
+_R: Final = OperationClass.READ
+_C: Final = OperationClass.COMMAND
+_M: Final = OperationClass.LONG
+_RUN: Final = RunIdRule.EXISTING
+_NO_RUN: Final = RunIdRule.NONE
+_OPTIONAL: Final = RevisionRule.OPTIONAL
+_REQUIRED: Final = RevisionRule.REQUIRED
+
+OPERATIONS: Final[Mapping[Operation, Spec]] = {
+    Operation.RUN_START: Spec(_C, runs.RunStart, RunIdRule.NEW),
+    Operation.RUN_PAUSE: Spec(_C, NoPayload, _RUN, _OPTIONAL),
+    Operation.RUN_RESUME: Spec(_C, NoPayload, _RUN, _OPTIONAL),
+    Operation.RUN_CANCEL: Spec(_C, NoPayload, _RUN, _OPTIONAL),
+    Operation.RUN_RESTART: Spec(_C, runs.RunRestart, _RUN, _REQUIRED, is_session=True),
+    Operation.RUN_STATUS: Spec(_R, NoPayload, _RUN),
+    Operation.RUN_LIST: Spec(_R, runs.RunList),
+    Operation.CHECKPOINT_ANSWER: Spec(_C, runs.CheckpointAnswer, _RUN, _OPTIONAL, is_session=True),
+    Operation.VIEW_RUNS_WATCH: Spec(_R, views.ViewRunsWatch),
+    Operation.VIEW_RUNS_PAGE: Spec(_R, views.ViewRunsPage),
+    Operation.VIEW_RUN_GET: Spec(_R, NoPayload, _RUN),
+    Operation.VIEW_RUN_WATCH: Spec(_R, views.ViewRunWatch, _RUN),
+    Operation.VIEW_RUN_UNWATCH: Spec(_R, views.ViewRunUnwatch),
+    Operation.VIEW_PAGE: Spec(_R, views.ViewPage, _RUN),
+    Operation.VIEW_CONTENT: Spec(_R, views.ViewContent, _RUN),
+    Operation.WORKFLOW_LIST: Spec(_R, workflows.WorkflowList),
+    Operation.WORKFLOW_RESOLVE: Spec(_R, workflows.WorkflowResolve),
+    Operation.WORKFLOW_CHECK: Spec(_R, workflows.WorkflowCheck),
+    Operation.EFFECT_LIST: Spec(_R, effects.EffectList),
+    Operation.EFFECT_RESOLVE: Spec(_C, effects.EffectResolve, _NO_RUN, _OPTIONAL),
+    Operation.STATE_STATUS: Spec(_R, NoPayload),
+    Operation.STATE_VERIFY: Spec(_R, NoPayload),
+    Operation.STATE_BACKUP: Spec(_M, state.StateBackup),
+    Operation.SERVER_STATUS: Spec(_R, server.ServerStatus, any_version=True),
+    Operation.SERVER_STOP: Spec(_C, server.ServerStop, any_version=True),
+}
+
+
+def read_payload(
+    operation: Operation,
+    payload: Json,
+    *,
+    run_id: str | None = None,
+    expected_revision: int | None = None,
+) -> Payload:
+    """Check what a request carries beside its envelope, the same way before sending and after receiving.
+
+    Args:
+        operation: What is asked for.
+        payload: The request's payload, decoded.
+        run_id: The envelope's `runId`.
+        expected_revision: The envelope's `expectedRevision`.
+
+    Returns:
+        The payload as the operation's model.
+
+    Raises:
+        PayloadInvalid: With the field: of the payload, or `runId` or `expectedRevision`.
+    """
+    spec = OPERATIONS[operation]
+    _check_member(
+        operation,
+        "runId",
+        run_id,
+        spec.run_id is not RunIdRule.NONE,
+        spec.run_id is not RunIdRule.NONE,
+    )
+    _check_member(
+        operation,
+        "expectedRevision",
+        expected_revision,
+        spec.expected is not RevisionRule.NONE,
+        spec.expected is RevisionRule.REQUIRED,
+    )
+    if spec.run_id is RunIdRule.NEW and run_id is not None and not is_run_id(run_id):
+        raise PayloadInvalid(
+            "runId: must be letters, digits, '.', '_' and '-', at most 200, and start with a letter or digit",
+            code="runIdInvalid",
+            field="runId",
+        )
+    return spec.payload.parse(payload, field="payload")
+
+
+def _check_member(
+    operation: Operation, name: str, value: object, is_allowed: bool, is_required: bool
+) -> None:
+    """Refuse an envelope member that the operation does not take, or needs and did not get."""
+    if value is None and is_required:
+        raise PayloadInvalid(f"{name}: {operation} needs it", field=name)
+    if value is not None and not is_allowed:
+        raise PayloadInvalid(f"{name}: {operation} does not take it", field=name)
