@@ -194,6 +194,8 @@ PAGE_ITEMS_MAX: Final = 256
 PAGE_BYTES_MAX: Final = 64 * _KIB
 # A snapshot over this is rebuilt with half the page budgets; the rest of a frame is its envelope.
 SNAPSHOT_BYTES_MAX: Final = 768 * _KIB
+# Presentation revisions of a run that a reader may continue from.
+VIEW_REVISIONS_KEPT: Final = 256
 # One patch frame; split only between revisions.
 PATCH_BYTES_MAX: Final = 256 * _KIB
 # A definition over this is shown by windows of nodes and edges.

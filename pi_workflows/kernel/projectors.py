@@ -1,0 +1,24 @@
+"""What the kernel needs of the projections; the server and the audit hand in the same module."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pi_workflows.base.sql import Projection
+from pi_workflows.domain.fact import Stored, ViewRef
+
+
+class Projectors(Protocol):
+    """The three entries into the tables, live and in replay."""
+
+    def raise_revision(self, event: Stored, db: Projection) -> None:
+        """Raise the revision of the event's resource and move its lease."""
+        ...
+
+    def apply_event(self, event: Stored, db: Projection) -> None:
+        """Write the domain rows of one event."""
+        ...
+
+    def apply_view(self, view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
+        """Write the viewer rows of one command."""
+        ...

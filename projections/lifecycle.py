@@ -1,0 +1,44 @@
+"""`resources` and `leases`: the first projector of every event, run just before the event's own row is appended."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pi_workflows.base.sql import Projection, load
+from pi_workflows.domain.fact import Stored
+
+SQL: Final = load(__package__, "lifecycle.sql")
+
+
+def raise_revision(event: Stored, db: Projection) -> None:
+    """Create the event's resource, or raise its revision by exactly one; then move its lease.
+
+    Args:
+        event: The event about to be appended.
+        db: The projection.
+
+    Raises:
+        AssertionError: The revision or the generation is not the next one.
+    """
+    if event.fact.resource is not None:
+        assert event.revision == 1, "only a resource's first event names it"
+        db.write(
+            SQL["create_resource"],
+            resource_id=event.resource_id,
+            resource_type=event.fact.resource.type,
+            aggregate_key=event.fact.resource.key,
+            at_ms=event.at_ms,
+        )
+        db.write(SQL["create_lease"], resource_id=event.resource_id)
+    else:
+        db.write(
+            SQL["raise_revision"],
+            resource_id=event.resource_id,
+            revision=event.revision,
+            at_ms=event.at_ms,
+        )
+    lease = event.fact.lease
+    if lease is None:
+        return
+    statement = SQL["claim"] if lease.op == "claimed" else SQL["release"]
+    db.write(statement, resource_id=event.resource_id, generation=lease.generation)

@@ -1,0 +1,1 @@
+"""The viewer's tables: what every renderer is told has changed."""
