@@ -1,4 +1,4 @@
-"""What every test may use: the profiles of hypothesis, and the fixtures that more than one package needs."""
+"""What every test may use: hypothesis profiles, and fixtures that several packages need."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# The suite takes the same examples on every run: a change fails because of what it changed. A machine that two
-# other suites share is slow at times, which says nothing about the code: no deadline.
+# The suite takes the same examples on every run: a change fails because of what it changed. A
+# machine that two other suites share is slow at times, which says nothing about the code: no
+# deadline.
 settings.register_profile(
     "suite",
     derandomize=True,

@@ -1,12 +1,13 @@
 r"""Canonical JSON: the one encoder and the one decoder, so that equal values have equal bytes.
 
-The rules are those of the client protocol, "Canonical JSON": keys ascend by UTF-16 code unit, no white space,
-the shortest escapes, numbers in ECMAScript's text, nothing that another reader would take differently. Digests,
-fingerprints and the frame check (`canonical(parse(bytes)) == bytes`) stand on it.
+The rules are those of the client protocol, "Canonical JSON": keys ascend by UTF-16 code unit, no
+white space, the shortest escapes, numbers in ECMAScript's text, nothing that another reader would
+take differently. Digests, fingerprints and the frame check (`canonical(parse(bytes)) == bytes`)
+stand on it.
 
-Two paths lead to the same bytes. orjson writes values without floats whose keys lie below U+D800, where its order
-and its text are ours; everything else is written here. Refusals always come from the path here, which knows where
-in the value it stands:
+Two paths lead to the same bytes. orjson writes values without floats whose keys lie below U+D800,
+where its order and its text are ours; everything else is written here. Refusals always come from
+the path here, which knows where in the value it stands:
 
 >>> encode({"b": 1.0, "a": "\u00e9"}).decode()
 '{"a":"é","b":1}'
@@ -31,15 +32,17 @@ import orjson
 from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.limits import FIELD_CHARS_MAX, FRAME_DEPTH_MAX, VALUE_DEPTH_MAX
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _SAFE_INTEGER = 2**53 - 1
 # From here on ECMAScript writes an exponent, as it does at _PLAIN_EXPONENT_MIN and below.
 _PLAIN_EXPONENT_MAX = 21
 _PLAIN_EXPONENT_MIN = -6
-# More digits than any double has before its point: such a literal is no double, and int() is quadratic in it.
+# More digits than any double has before its point: such a literal is no double, and int() is
+# quadratic in it.
 _INTEGER_DIGITS_MAX = 320
-# Code points order as UTF-16 code units as long as none stands above the last one before the surrogates.
+# Code points order as UTF-16 code units as long as none stands above the last one before the
+# surrogates.
 _UTF16_ORDER_MAX = "\ud7ff"
 # A list that holds itself twice doubles with each level; the other path meets its depth first.
 _LEVEL_ITEMS_MAX = 2**20
@@ -80,7 +83,8 @@ def encode(value: Json, *, depth_max: int = VALUE_DEPTH_MAX, field: str = "value
     """Write a value in its canonical form.
 
     Args:
-        value: The value; a `fragment` may stand in it. Tuples, sets, dates, bytes and models are refused.
+        value: The value; a `fragment` may stand in it. Tuples, sets, dates, bytes and models are
+            refused.
         depth_max: How many arrays and objects may enclose one another.
         field: What people call the value; the paths of errors start with it.
 
@@ -88,14 +92,14 @@ def encode(value: Json, *, depth_max: int = VALUE_DEPTH_MAX, field: str = "value
         The bytes, in UTF-8.
 
     Raises:
-        PayloadInvalid: With the path of the part at fault and one of the codes `notJson`, `keyNotText`,
-            `valueTooDeep`, `loneSurrogate`, `numberNotFinite`, `numberInexact`.
+        PayloadInvalid: With the path of the part at fault and one of the codes `notJson`,
+            `keyNotText`, `valueTooDeep`, `loneSurrogate`, `numberNotFinite`, `numberInexact`.
     """
     if _is_plain(value, depth_max):
         try:
             return orjson.dumps(value, option=_FAST)
-        except TypeError:  # an integer over 53 bits, or half a surrogate pair: the path below tells which
-            pass
+        except TypeError:
+            pass  # an integer over 53 bits or half a surrogate pair: the path below tells where
     out: list[str] = []
     try:
         _write(value, depth_max, out)
@@ -113,11 +117,13 @@ def decode(data: bytes, *, depth_max: int = VALUE_DEPTH_MAX, field: str = "value
         field: What people call the value; the paths of errors start with it.
 
     Returns:
-        The value. An integer literal is an int.
+        The value. A literal without fraction and exponent is an int, save where it is the text of a
+        double whose exact value is another one (`23519357842235010` is how ECMAScript writes
+        23519357842235008).
 
     Raises:
-        PayloadInvalid: The codes of `encode`, and `notUtf8`, `notJson` (also for text after the value) and
-            `duplicateKey`.
+        PayloadInvalid: The codes of `encode`, and `notUtf8`, `notJson` (also for text after the
+            value) and `duplicateKey`.
     """
     return _parse(data, depth_max, field)[0]
 
@@ -136,24 +142,24 @@ def decode_canonical(
         The value. Numbers of 2^63 and more may be a float, which equals the integer.
 
     Raises:
-        PayloadInvalid: The codes of `decode`, and `notCanonical` when writing the value gives other bytes.
+        PayloadInvalid: The codes of `decode`, and `notCanonical` when writing the value gives other
+            bytes.
     """
     try:
         value = cast("Json", orjson.loads(data))
-    except orjson.JSONDecodeError:
-        # orjson's own words name no path, and it stops at a depth of its own.
-        value, canonical = _parse(data, depth_max, field)
-    else:
         # orjson keeps the last of two equal keys; writing the value then gives other bytes.
-        canonical = encode(value, depth_max=depth_max, field=field)
+        if encode(value, depth_max=depth_max) == data:
+            return value
+    except (orjson.JSONDecodeError, PayloadInvalid):
+        pass  # the reader below says where and why, and reads what orjson takes otherwise
+    value, canonical = _parse(data, depth_max, field)
     if canonical == data:
         return value
-    _parse(data, depth_max, field)
     raise _Fault("notCanonical", "not in canonical form").refusal(field)
 
 
 def utf8(text: str, *, field: str = "value") -> bytes:
-    """Encode text as UTF-8. Raises PayloadInvalid (`loneSurrogate`) when it holds half a surrogate pair."""
+    """Encode text as UTF-8. Raises PayloadInvalid (`loneSurrogate`) where UTF-8 cannot hold it."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -164,8 +170,9 @@ def fragment(data: bytes) -> Json:
     """Stand for a value by its canonical bytes, which `encode` then copies without parsing them.
 
     Args:
-        data: Bytes that `encode` wrote: nobody looks at them again, so nothing else may be passed. Their own
-            depth is not counted; FRAME_DEPTH_MAX leaves room for a stored value inside a frame.
+        data: Bytes that `encode` wrote: nobody looks at them again, so nothing else may be passed.
+            Their own depth is not counted; FRAME_DEPTH_MAX leaves room for a stored value inside a
+            frame.
 
     Returns:
         An opaque part of a value for `encode`; nothing else can be done with it.
@@ -174,11 +181,11 @@ def fragment(data: bytes) -> Json:
 
 
 def _is_plain(value: object, depth_max: int) -> bool:
-    """Say whether orjson writes this value exactly as the rules ask, up to what it refuses by itself.
+    """Say whether orjson writes this value as the rules ask, up to what it refuses by itself.
 
-    It refuses half surrogate pairs and integers over 53 bits. Exact types only: of subclasses, tuples, dates,
-    enumerations and data classes orjson has ideas of its own. The value is taken level by level, because a whole
-    level costs few calls into the interpreter.
+    It refuses half surrogate pairs and integers over 53 bits. Exact types only: of subclasses,
+    tuples, dates, enumerations and data classes orjson has ideas of its own. The value is taken
+    level by level, because a whole level costs few calls into the interpreter.
     """
     level: list[object] = [value]
     for _ in range(depth_max + 1):
@@ -285,7 +292,7 @@ def _text(value: str) -> str:
 
 
 def _integer(value: int) -> str:
-    """Return an integer's text; beyond 53 bits it must be exactly a double, whose text it then has."""
+    """Return an integer's text; beyond 53 bits it must be a double, whose text it then has."""
     if -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
         return int.__repr__(value)
     try:
@@ -298,7 +305,7 @@ def _integer(value: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Return ECMAScript's text of a double: Python's digits, which are as short, in the other layout."""
+    """Return ECMAScript's text of a double: Python's digits, as short, in another layout."""
     if not math.isfinite(value):
         raise _Fault("numberNotFinite", _NOT_FINITE)
     if value == 0:
@@ -358,10 +365,15 @@ def _object(members: list[tuple[str, object]]) -> object:
 
 
 def _integer_literal(text: str) -> object:
-    """Read an integer literal."""
+    """Read an integer literal: as an int, or as the double whose text it is."""
     if len(text) > _INTEGER_DIGITS_MAX:
         return _Flaw("numberInexact", _INEXACT)
-    return int(text)
+    value = int(text)
+    if -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
+        return value
+    double = float(text)
+    is_text_of_another = math.isfinite(double) and int(double) != value and _number(double) == text
+    return double if is_text_of_another else value
 
 
 def _float_literal(text: str) -> object:
@@ -386,7 +398,7 @@ def _too_deep() -> _Fault:
 
 
 def _path_text(field: str, steps: list[str | int]) -> str:
-    """Write a path as people do, `input.items[3].name`; keys that are no names are quoted, the whole bounded."""
+    """Write a path as people do, `input.items[3].name`, quoting keys that are no names; bounded."""
     parts = [field]
     for step in steps:
         if isinstance(step, int):

@@ -1,7 +1,7 @@
 """Every bound of the product, with its unit and its reason.
 
-A name ends in its unit; `_MAX` is the greatest value still accepted. Wall and monotonic durations are integer
-milliseconds. Nothing here is configuration: what may be set says so.
+A name ends in its unit; `_MAX` is the greatest value still accepted. Wall and monotonic durations
+are integer milliseconds. Nothing here is configuration: what may be set says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 _KIB: Final = 1_024
 _MIB: Final = 1_024 * _KIB
 
-# --- JSON -----------------------------------------------------------------------------------------------------
+# --- JSON ----------------------------------------------------------------------------------------
 
 # Deeper than any honest value, shallow enough for every parser's own recursion limit.
 VALUE_DEPTH_MAX: Final = 100
@@ -22,7 +22,7 @@ FIELD_CHARS_MAX: Final = 256
 # One line that a person reads, without payloads (the client protocol, section 2).
 ERROR_CHARS_MAX: Final = 1_000
 
-# --- Frames and connections -----------------------------------------------------------------------------------
+# --- Frames and connections ----------------------------------------------------------------------
 
 # One canonical object with its newline, in both directions; bounds what a peer can make us buffer.
 FRAME_BYTES_MAX: Final = 1 * _MIB
@@ -50,7 +50,7 @@ CLIENT_RECONNECTS_MAX: Final = 12
 # Resends of a command whose reply was lost; then its outcome is unknown.
 CLIENT_RESEND_MS: Final = 30_000
 
-# --- Values ---------------------------------------------------------------------------------------------------
+# --- Values --------------------------------------------------------------------------------------
 
 # One node output or effect result; larger results belong in a file whose digest the output names.
 VALUE_BYTES_MAX: Final = 8 * _MIB
@@ -78,7 +78,7 @@ UPDATES_BURST_MAX: Final = 100
 # The evidence that a person gives for an effect's outcome: a few pages of text.
 EVIDENCE_CHARS_MAX: Final = 4_000
 
-# --- Definition -----------------------------------------------------------------------------------------------
+# --- Definition ----------------------------------------------------------------------------------
 
 # The snapshot travels in `run.start` beside the input.
 DEFINITION_BYTES_MAX: Final = 384 * _KIB
@@ -109,7 +109,7 @@ SOURCE_FILES_MAX: Final = 256
 # Mistakes that one answer reports; the rest is counted in a last line.
 PROBLEMS_MAX: Final = 200
 
-# --- Names ----------------------------------------------------------------------------------------------------
+# --- Names ---------------------------------------------------------------------------------------
 
 # `[A-Za-z0-9][A-Za-z0-9._-]{0,199}`: a run ID is also a file name and an argument.
 RUN_ID_CHARS_MAX: Final = 200
@@ -120,7 +120,7 @@ NODE_NAME_CHARS_MAX: Final = 100
 # A project path; Linux takes no longer one.
 PATH_BYTES_MAX: Final = 4_096
 
-# --- Leases and timers ----------------------------------------------------------------------------------------
+# --- Leases and timers ---------------------------------------------------------------------------
 
 # The server's claim outlives two lost heartbeats.
 SERVER_CLAIM_MS: Final = 30_000
@@ -137,16 +137,17 @@ STOP_GRACE_MS: Final = 30_000
 # A proof of the operator's passphrase counts for its connection this long.
 OPERATOR_PROOF_MS: Final = 600_000
 
-# --- Group commit ---------------------------------------------------------------------------------------------
+# --- Group commit --------------------------------------------------------------------------------
 
-# One transaction takes what waits up to these: beyond them its own size would cost the latency that it saves.
+# One transaction takes what waits up to these: beyond them its own size would cost the latency that
+# it saves.
 GROUP_COMMANDS_MAX: Final = 64
 GROUP_BYTES_MAX: Final = 8 * _MIB
 GROUP_WORK_MS: Final = 5
 # Commands that wait for the writer; one more is answered `unavailable`.
 WRITER_QUEUE_MAX: Final = 1_024
 
-# --- Runner ---------------------------------------------------------------------------------------------------
+# --- Runner --------------------------------------------------------------------------------------
 
 # Runs that execute at once unless PI_WORKFLOWS_MAX_RUNNERS says otherwise.
 RUNNERS_DEFAULT: Final = 4
@@ -160,7 +161,8 @@ TERMINATE_SCAN_MS: Final = 5_000
 RUNNER_SHUTDOWN_MS: Final = 5_000
 # What a node's budget leaves, and this, until a runner that hangs is ended.
 RUNNER_STUCK_MS: Final = 5_000
-# Message of a failed node, effect or run: enough for the end of a program's complaint; the middle goes first.
+# Message of a failed node, effect or run: enough for the end of a program's complaint; the middle
+# goes first.
 FAILURE_CHARS_MAX: Final = 4_000
 # Commands in one proposal: one savepoint, one reply.
 PROPOSAL_COMMANDS_MAX: Final = 32
@@ -181,13 +183,13 @@ SHELL_OUTPUT_CHARS_MAX: Final = 1_000_000
 NO_PROGRESS_LAUNCHES_MAX: Final = 3
 NO_PROGRESS_DELAYS_MS: Final = (0, 1_000, 5_000)
 
-# --- Child answers --------------------------------------------------------------------------------------------
+# --- Child answers -------------------------------------------------------------------------------
 
 # One line in, one line out of a resolver or validator.
 CHILD_ANSWER_MS: Final = 30_000
 CHILD_ANSWER_BYTES_MAX: Final = 8 * _MIB
 
-# --- Views ----------------------------------------------------------------------------------------------------
+# --- Views ---------------------------------------------------------------------------------------
 
 # A page: whichever comes first, but at least one item.
 PAGE_ITEMS_MAX: Final = 256
@@ -205,12 +207,12 @@ RUN_LIST_DEFAULT: Final = 100
 # `display.reason` in a list item: a fixed phrase.
 LIST_REASON_CHARS_MAX: Final = 160
 
-# --- Command line ---------------------------------------------------------------------------------------------
+# --- Command line --------------------------------------------------------------------------------
 
 # Rows that `runs` shows.
 RUNS_SHOWN_DEFAULT: Final = 50
 
-# --- Journals and files ---------------------------------------------------------------------------------------
+# --- Journals and files --------------------------------------------------------------------------
 
 # The writer checkpoints when the write-ahead log passes this, or after the idle time.
 WAL_CHECKPOINT_BYTES: Final = 4 * _MIB

@@ -47,7 +47,7 @@ def test_a_proposal_with_inline_values_fits_a_frame() -> None:
 
 
 def test_a_launch_envelope_fits_a_frame() -> None:
-    """The values inside a launch envelope leave most of the frame to its maps of visits and attempts."""
+    """The values inside a launch envelope leave most of a frame to its maps of visits."""
     assert limits.LAUNCH_INLINE_BYTES_MAX * 2 <= limits.FRAME_BYTES_MAX
 
 
