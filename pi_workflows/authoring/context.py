@@ -67,7 +67,7 @@ class NodeResult:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Context(Generic[InputT_co]):
     """What every node's function is given.
 
@@ -150,7 +150,7 @@ class Context(Generic[InputT_co]):
         self.publisher.publish_from_thread(published(update, key=key, node_path=self.node_path))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ActionContext(Context[InputT_co]):
     """What an action's function is given.
 

@@ -30,7 +30,7 @@ CommandSource: TypeAlias = Command | Callable[[ActionContext[Any]], object]
 LineReader: TypeAlias = Callable[[ShellLine], Progress | Update | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Node(Generic[OutputT_co]):
     """What all nodes have. A node is itself: two nodes are never equal.
 
@@ -82,7 +82,7 @@ def plain_json(value: object) -> Json:
     return cast("Json", value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ComputeNode(Node[OutputT_co]):
     """A pure function of the context; it may run again after a crash.
 
@@ -95,7 +95,7 @@ class ComputeNode(Node[OutputT_co]):
     retry: Retry | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ActionNode(Node[OutputT_co]):
     """A function with a declared effect.
 
@@ -112,7 +112,7 @@ class ActionNode(Node[OutputT_co]):
     retry: Retry | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ShellNode(Node[OutputT_co]):
     """A command with a declared effect.
 
@@ -133,7 +133,7 @@ class ShellNode(Node[OutputT_co]):
     retry: Retry | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CheckpointNode(Node[OutputT_co]):
     """A question to a person; the answer is the node's output.
 

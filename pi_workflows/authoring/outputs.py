@@ -24,16 +24,20 @@ class OutputModel:
     Attributes:
         name: Its qualified name, the part of it that the definition digest covers.
         adapter: pydantic's validator and serializer for it.
+        model: The model itself, when the type is one and not a list of them or the like.
     """
 
     name: str
     # The type is the author's; only `Node` knows it statically.
     adapter: TypeAdapter[Any]
+    model: type[BaseModel] | None = None
 
     @classmethod
     def of(cls, declared: type[BaseModel]) -> OutputModel:
         """Return the output model of a pydantic model."""
-        return cls(f"{declared.__module__}.{declared.__qualname__}", TypeAdapter(declared))
+        return cls(
+            f"{declared.__module__}.{declared.__qualname__}", TypeAdapter(declared), declared
+        )
 
     def json(self, value: object, *, field: str) -> Json:
         """Return what an author's function returned, checked, as JSON.

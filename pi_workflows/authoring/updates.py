@@ -39,7 +39,7 @@ class Progress(BaseModel):
     )
 
     schema_id: Literal["pi-workflows.progress.v1"] = Field(
-        default="pi-workflows.progress.v1", alias="schema"
+        default="pi-workflows.progress.v1", validation_alias="schema", serialization_alias="schema"
     )
     status: Literal[
         "pending", "running", "waiting", "blocked", "completed", "failed", "cancelled", "unknown"

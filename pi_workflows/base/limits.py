@@ -106,6 +106,8 @@ TITLE_CHARS_MAX: Final = 200
 # One source file of a workflow, and how many helper modules it may import from its directory.
 SOURCE_BYTES_MAX: Final = 4 * _MIB
 SOURCE_FILES_MAX: Final = 256
+# Workflow files of one directory, so that a listing stays one answer.
+LISTED_FILES_MAX: Final = 1_000
 # Mistakes that one answer reports; the rest is counted in a last line.
 PROBLEMS_MAX: Final = 200
 

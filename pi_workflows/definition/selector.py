@@ -1,4 +1,4 @@
-"""What a switch looks at: `$.a.b`, `$output.a`, or `$result.outcome`, and the text that its cases compare."""
+"""What a switch looks at, `$.a.b`, `$output.a` or `$result.outcome`, and what its cases compare."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pi_workflows.base import canonical
-from pi_workflows.base.canonical import Json
 
-Scalar: TypeAlias = None | bool | int | float | str
+Scalar: TypeAlias = bool | int | float | str | None
 
 NodeOutcome: TypeAlias = Literal["ok", "failed", "timed_out", "cancelled"]
 # The outcomes that a route may follow; a cancelled node ends its run.

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound
+from pi_workflows.base.errors import Problem, ProblemsFound
 
 NodeType: TypeAlias = Literal["compute", "action", "checkpoint"]
 ActionForm: TypeAlias = Literal["function", "shell"]
@@ -88,7 +88,7 @@ class Edge(Document):
         cases: The next node by the looked-at value as text.
     """
 
-    source: str = Field(alias="from")
+    source: str = Field(validation_alias="from", serialization_alias="from")
     to: str | None = None
     on: str | None = None
     cases: dict[str, str] | None = None
@@ -127,7 +127,9 @@ class Snapshot(Document):
     """
 
     schema_id: Literal["pi-workflows.definition-snapshot.v1"] = Field(
-        default="pi-workflows.definition-snapshot.v1", alias="schema"
+        default="pi-workflows.definition-snapshot.v1",
+        validation_alias="schema",
+        serialization_alias="schema",
     )
     name: str
     contract_id: str | None = None

@@ -1,0 +1,282 @@
+"""`define_workflow`: from an author's nodes and edges to a sound definition, or to everything that is wrong."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType, SimpleNamespace
+from typing import TypeVar, cast
+
+from pydantic import BaseModel
+
+from pi_workflows.authoring.cases import case_problems
+from pi_workflows.authoring.context import Context
+from pi_workflows.authoring.edges import Way
+from pi_workflows.authoring.nodes import (
+    ActionNode,
+    AnyNode,
+    CheckpointNode,
+    ComputeNode,
+    Node,
+    ShellNode,
+)
+from pi_workflows.authoring.policies import (
+    Effect,
+    Timeout,
+    fixed_timeout_ms,
+    retry_policy,
+    timeout_problems,
+)
+from pi_workflows.authoring.workflow import Workflow
+from pi_workflows.base import canonical
+from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound
+from pi_workflows.base.limits import (
+    DEFINITION_BYTES_MAX,
+    PROBLEMS_MAX,
+    STEPS_DEFAULT,
+    TITLE_CHARS_MAX,
+)
+from pi_workflows.definition import snapshot as model
+from pi_workflows.definition.graph import snapshot_problems
+
+InputT = TypeVar("InputT", bound=BaseModel)
+
+
+def define_workflow(  # noqa: PLR0913 - one call shows the whole definition
+    name: str,
+    *,
+    input: type[InputT],  # noqa: A002 - what authors call it
+    start: str,
+    nodes: Mapping[str, Node[object]],
+    edges: Iterable[Way] = (),
+    max_steps: int = STEPS_DEFAULT,
+    contract_id: str | None = None,
+    title: str | Callable[[InputT], str] | None = None,
+) -> Workflow[InputT]:
+    """Define a workflow; a workflow file binds the result to `workflow`.
+
+    Args:
+        name: 1-64 lower-case letters, digits and hyphens; commands' names are reserved.
+        input: The pydantic model of the run's input.
+        start: The name of the first node.
+        nodes: The nodes by name: letters, digits, `_` and `-`, at most 100 characters.
+        edges: At most one out of each node; a node without one ends the run with its output.
+        max_steps: Node attempts that a run may start, retries included; then it fails.
+        contract_id: What an including workflow may ask for.
+        title: A run's title, or a function that makes one of the input, at most 200 characters.
+
+    Returns:
+        The definition.
+
+    Raises:
+        ProblemsFound: The definition has mistakes (`definitionInvalid`); all of them are in `problems`.
+    """
+    problems = [
+        *_own_problems(name, input, max_steps, contract_id, title),
+        *_text_needed("startUnknown", "start", start),
+    ]
+    known = dict(_known_nodes(nodes, problems))
+    ways = [*_known_edges(edges, problems)]
+    for path, node in known.items():
+        problems.extend(_node_problems(path, node, input))
+    snapshot = model.Snapshot(
+        name=_or(name, "unnamed"),
+        contract_id=_or(contract_id, None),
+        input_model=_qualified_name(input),
+        start_at=_or(start, next(iter(known), "")),
+        max_steps=max_steps if type(max_steps) is int else STEPS_DEFAULT,
+        nodes={path: snapshot_node(node) for path, node in known.items()},
+        edges=tuple(sorted((way.edge for way in ways if way.edge), key=lambda each: each.source)),
+    )
+    problems.extend(snapshot_problems(snapshot))
+    problems.extend(case_problems(known, snapshot.edges))
+    if not problems:
+        problems.extend(_size_problems(snapshot))
+    if problems:
+        raise ProblemsFound(_bounded(problems))
+    return Workflow(
+        input_model=input, nodes=MappingProxyType(known), title=title, snapshot=snapshot
+    )
+
+
+def snapshot_node(node: AnyNode) -> model.Node:
+    """Return a node as the snapshot shows it: without its functions."""
+    shared = model.Node(
+        type="compute",
+        timeout_ms=_timeout_ms(node.timeout),
+        status_detail=_or(node.status_detail, None),
+        output_model=node.output.name if node.output is not None else None,
+    )
+    match node:
+        case ComputeNode():
+            return shared.model_copy(update={"retry": retry_policy(node.retry)})
+        case ActionNode() | ShellNode():
+            form = "function" if isinstance(node, ActionNode) else "shell"
+            return shared.model_copy(
+                update={
+                    "type": "action",
+                    "action_form": form,
+                    "effect": _effect_policy(node.effect),
+                    "retry": retry_policy(node.retry),
+                }
+            )
+        case CheckpointNode():
+            return shared.model_copy(
+                update={"type": "checkpoint", "summary": _or(node.summary, "")}
+            )
+
+
+def _timeout_ms(timeout: Timeout) -> int | None:
+    faulty = any(True for _ in timeout_problems("", timeout))
+    return None if faulty else fixed_timeout_ms(timeout)
+
+
+def _effect_policy(effect: Effect) -> model.EffectPolicy:
+    given: object = effect.type
+    text = given if isinstance(given, str) else "undeclared"
+    return model.EffectPolicy(type=text, recovery=effect.recovery)
+
+
+_T = TypeVar("_T")
+
+
+def _or(text: object, otherwise: _T) -> str | _T:
+    """Return the text, or what stands in for a value of a wrong type whose problem is already noted."""
+    return text if isinstance(text, str) else otherwise
+
+
+def _own_problems(
+    name: object, input_model: object, max_steps: object, contract_id: object, title: object
+) -> Iterator[Problem]:
+    yield from _text_needed("nameInvalid", "name", name)
+    if not (isinstance(input_model, type) and issubclass(input_model, BaseModel)):
+        yield Problem(
+            "inputNotModel",
+            "input",
+            f"{input_model!r:.60}: use a class that extends pydantic.BaseModel",
+        )
+    if type(max_steps) is not int:
+        yield Problem("maxStepsInvalid", "max_steps", f"{max_steps!r:.60}: use a whole number")
+    if contract_id is not None:
+        yield from _text_needed("contractIdInvalid", "contract_id", contract_id)
+    if isinstance(title, str):
+        if not title.strip() or len(title) > TITLE_CHARS_MAX:
+            yield Problem("titleInvalid", "title", f"use 1 to {TITLE_CHARS_MAX} characters")
+    elif title is not None and not callable(title):
+        yield Problem(
+            "titleInvalid", "title", f"{title!r:.60}: use text, or a function of the input"
+        )
+
+
+def _text_needed(code: str, where: str, value: object) -> Iterator[Problem]:
+    if not isinstance(value, str):
+        yield Problem(code, where, f"{value!r:.60}: use text")
+
+
+def _known_nodes(nodes: object, problems: list[Problem]) -> Iterator[tuple[str, AnyNode]]:
+    if not isinstance(nodes, Mapping):
+        problems.append(Problem("nodesMissing", "nodes", "nodes maps names to nodes"))
+        return
+    for name, node in cast("Mapping[object, object]", nodes).items():
+        if not isinstance(name, str):
+            problems.append(
+                Problem("nodeNameInvalid", "nodes", f"{name!r:.60} is no node name: use text")
+            )
+        elif not isinstance(node, ComputeNode | ActionNode | ShellNode | CheckpointNode):
+            problems.append(
+                Problem(
+                    "nodeInvalid",
+                    f"nodes.{name}",
+                    f"{node!r:.60} is no node: make one with compute, action, shell or checkpoint",
+                )
+            )
+        else:
+            yield name, cast("AnyNode", node)
+
+
+def _known_edges(edges: object, problems: list[Problem]) -> Iterator[Way]:
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        problems.append(
+            Problem("edgeInvalid", "edges", "edges is a list of edge(...) and switch(...)")
+        )
+        return
+    for way in cast("Iterable[object]", edges):
+        if isinstance(way, Way):
+            problems.extend(way.problems)
+            yield way
+        else:
+            problems.append(
+                Problem(
+                    "edgeInvalid", "edges", f"{way!r:.60} is no edge: use edge(...) or switch(...)"
+                )
+            )
+
+
+def _node_problems(path: str, node: AnyNode, input_model: object) -> Iterator[Problem]:
+    where = f"nodes.{path}"
+    for problem in node.problems:
+        yield replace(problem, where=where)
+    function: object = None if isinstance(node, ShellNode) else node.function
+    if isinstance(node, ShellNode) and callable(node.command):
+        function = node.command
+    expected = _annotated_input(function)
+    if (
+        expected is not None
+        and isinstance(input_model, type)
+        and not issubclass(input_model, expected)
+    ):
+        yield Problem(
+            "contextInputMismatch",
+            where,
+            f"its function takes Context[{expected.__name__}], but the workflow's input is"
+            f" {input_model.__name__}",
+        )
+
+
+def _annotated_input(function: object) -> type | None:
+    """Return the class C when the function's first argument is annotated `Context[C]` or `ActionContext[C]`."""
+    annotations: dict[str, object] = getattr(function, "__annotations__", {})
+    first = next(iter(annotations), "return")
+    if first == "return":
+        return None
+    holder = SimpleNamespace(__annotations__={first: annotations[first]})
+    try:
+        hints = typing.get_type_hints(holder, globalns=getattr(function, "__globals__", {}))
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        return None
+    origin = typing.get_origin(hints[first])
+    arguments: Sequence[object] = typing.get_args(hints[first])
+    if isinstance(origin, type) and issubclass(origin, Context) and arguments:
+        return arguments[0] if isinstance(arguments[0], type) else None
+    return None
+
+
+def _qualified_name(input_model: object) -> str | None:
+    if not isinstance(input_model, type):
+        return None
+    return f"{input_model.__module__}.{input_model.__qualname__}"
+
+
+def _size_problems(snapshot: model.Snapshot) -> Iterator[Problem]:
+    try:
+        size = len(canonical.encode(snapshot.document(), field="definition"))
+    except PayloadInvalid as error:
+        yield Problem("definitionNotJson", error.field or "", error.message)
+        return
+    if size > DEFINITION_BYTES_MAX:
+        yield Problem(
+            "definitionTooLarge",
+            "",
+            f"the definition has {size:,} bytes; at most {DEFINITION_BYTES_MAX:,}: shorten texts"
+            " or split the workflow",
+        )
+
+
+def _bounded(problems: list[Problem]) -> list[Problem]:
+    """Return the problems, each once; beyond the bound one line says how many more there are."""
+    each = list(dict.fromkeys(problems))
+    if len(each) <= PROBLEMS_MAX:
+        return each
+    rest = len(each) - PROBLEMS_MAX
+    return [*each[:PROBLEMS_MAX], Problem("problemsMore", "", f"and {rest:,} more problems")]

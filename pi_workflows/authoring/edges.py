@@ -1,0 +1,103 @@
+"""The ways from node to node that authors write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from pi_workflows.base.errors import PayloadInvalid, Problem
+from pi_workflows.definition.selector import case_text
+from pi_workflows.definition.snapshot import Edge
+
+CaseT = TypeVar("CaseT", bound=str | bool | int | float | None)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What `edge` and `switch` return: an edge of the definition, and the mistakes in it.
+
+    Attributes:
+        edge: The edge; None when a part of it has the wrong type.
+        problems: What is wrong with it, each with its place.
+    """
+
+    edge: Edge | None
+    problems: tuple[Problem, ...]
+
+
+def edge(source: str, target: str) -> Way:
+    """Lead from a node to the next one.
+
+    Args:
+        source: The name of the node that ends.
+        target: The name of the node that follows.
+
+    Returns:
+        The edge, for `define_workflow(edges=...)`.
+    """
+    problems = (*_name_problems("edges", source), *_name_problems(f"edges.{source}", target))
+    return Way(None if problems else Edge(source=source, to=target), problems)
+
+
+def switch(source: str, *, on: str, cases: Mapping[CaseT, str]) -> Way:
+    """Lead from a node to one of several, by a value of its output or by how it ended.
+
+    Args:
+        source: The name of the node that ends.
+        on: `$.field` or `$output.field` for a value in the output, `$result.outcome` for how the node ended. Only
+            the latter is followed when the node failed or timed out.
+        cases: The next node by value. Values are compared as JSON text: `True` is the same case as `"true"`. A value
+            without a case fails the run.
+
+    Returns:
+        The edge, for `define_workflow(edges=...)`.
+    """
+    where = f"edges.{source}"
+    problems = [*_name_problems("edges", source)]
+    selector: object = on
+    if not isinstance(selector, str):
+        problems.append(
+            Problem("switchPathInvalid", where, f"on is {selector!r:.60}: write '$.field'")
+        )
+    given: object = cases
+    if not isinstance(given, Mapping):
+        problems.append(Problem("switchCaseInvalid", where, "cases maps values to names of nodes"))
+        return Way(None, tuple(problems))
+    texts: dict[str, str] = {}
+    problems.extend(_collect_cases(where, cases, texts))
+    if not isinstance(selector, str) or not isinstance(cast("object", source), str):
+        return Way(None, tuple(problems))
+    # With a mistake in one case the others still lead somewhere: their targets are not unreachable.
+    return Way(Edge(source=source, on=selector, cases=texts), tuple(problems))
+
+
+def _collect_cases(
+    where: str, cases: Mapping[CaseT, str], texts: dict[str, str]
+) -> Iterator[Problem]:
+    """Fill `texts` with the cases that are sound; yield what is wrong with the others."""
+    for value, target in cases.items():
+        try:
+            text = case_text(value)
+        except PayloadInvalid:
+            yield Problem(
+                "switchCaseInvalid",
+                where,
+                f"case {value!r:.60}: use text, a number, True, False or None",
+            )
+            continue
+        if text in texts:
+            yield Problem(
+                "switchCaseTwice",
+                where,
+                f"case {text!r} stands twice: values are compared as JSON text",
+            )
+        faults = [*_name_problems(where, target)]
+        yield from faults
+        if not faults:
+            texts[text] = target
+
+
+def _name_problems(where: str, name: object) -> Iterator[Problem]:
+    if not isinstance(name, str):
+        yield Problem("edgeInvalid", where, f"{name!r:.60} is no name: edges join nodes by name")

@@ -1,0 +1,71 @@
+"""What went wrong in an author's code, in one line that names the file and line of theirs."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Collection
+from types import TracebackType
+
+from pi_workflows.base.errors import Problem, ProblemsFound
+from pi_workflows.base.limits import ERROR_CHARS_MAX
+
+
+def failure(error: BaseException, files: Collection[str], *, code: str) -> Problem:
+    """Describe an exception that an author's code raised.
+
+    Args:
+        error: The exception.
+        files: The paths of the author's source files.
+        code: The problem's code.
+
+    Returns:
+        The problem: where in the author's files (the innermost line there, or empty), and the exception in one line
+        of at most 1,000 characters.
+    """
+    where = ""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        where = f"{error.filename}:{error.lineno or 1}"
+        text = error.msg
+    else:
+        text = str(error)
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_filename in files:
+                where = f"{frame.f_code.co_filename}:{line}"
+    one_line = " ".join(text.split())
+    kind = type(error).__name__
+    message = f"{kind}: {one_line}" if one_line else kind
+    if len(message) > ERROR_CHARS_MAX:
+        message = f"{message[: ERROR_CHARS_MAX - 1]}…"
+    return Problem(code, where, message)
+
+
+class AuthorCode:
+    """Runs a block of an author's code; whatever it raises comes out as ProblemsFound.
+
+    An orderly `ProblemsFound` passes with its problems; an exit is a failure like any other; only an interruption from
+    outside is let through.
+
+    Args:
+        files: The paths of the author's source files; may still grow while the block runs.
+        code: The code of the problem.
+    """
+
+    def __init__(self, files: Collection[str], *, code: str) -> None:
+        self._files = files
+        self._code = code
+
+    def __enter__(self) -> None:
+        """Enter the block."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave it, with what the author's code raised made readable."""
+        if error is None or isinstance(error, ProblemsFound | KeyboardInterrupt | GeneratorExit):
+            return
+        raise ProblemsFound(
+            [failure(error, self._files, code=self._code)], code=self._code
+        ) from None
