@@ -341,8 +341,6 @@ def _parse(data: bytes, depth_max: int, field: str) -> tuple[Json, bytes]:
                 data.decode(),
                 object_pairs_hook=_object,
                 parse_int=_integer_literal,
-                parse_float=_float_literal,
-                parse_constant=_constant,
             ),
         )
     except UnicodeDecodeError as error:
@@ -352,6 +350,7 @@ def _parse(data: bytes, depth_max: int, field: str) -> tuple[Json, bytes]:
         raise _Fault("notJson", message).refusal(field) from None
     except RecursionError:
         raise _too_deep().refusal(field) from None
+    # Writing it refuses what it must not hold: flaws, NaN and infinities, half pairs, depth.
     return value, encode(value, depth_max=depth_max, field=field)
 
 
@@ -374,17 +373,6 @@ def _integer_literal(text: str) -> object:
     double = float(text)
     is_text_of_another = math.isfinite(double) and int(double) != value and _number(double) == text
     return double if is_text_of_another else value
-
-
-def _float_literal(text: str) -> object:
-    """Read a literal with a fraction or an exponent."""
-    value = float(text)
-    return value if math.isfinite(value) else _Flaw("numberNotFinite", _NOT_FINITE)
-
-
-def _constant(_: str) -> object:
-    """Refuse NaN and the infinities, which Python reads but JSON does not have."""
-    return _Flaw("numberNotFinite", _NOT_FINITE)
 
 
 def _lone_surrogate() -> _Fault:
