@@ -1,1 +1,4 @@
-"""What travels between processes: frames, envelopes, operations and their models. Nothing here does any I/O."""
+"""What travels between processes.
+
+Frames, envelopes, operations and their models. Nothing here does any I/O.
+"""

@@ -1,4 +1,7 @@
-"""Large values in verified parts: named by their digest, sent in pieces, believed only when the digest is right."""
+"""Large values in verified parts.
+
+Named by their digest, sent in pieces, believed only when the digest is right.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +171,8 @@ class Assembly:
             The value when it is complete and its digest is right, else None.
 
         Raises:
-            ProtocolViolation: `contentMismatch`: another value, a gap, no base64, too much, or a wrong digest.
+            ProtocolViolation: `contentMismatch`: another value, a gap, no base64, too much, or a
+                wrong digest.
         """
         named = (part.sha256, part.media_type, part.content_bytes)
         if named != (self._sha256, self._media_type, self._content_bytes):

@@ -43,7 +43,10 @@ class EffectResolve(Payload):
 
 
 class EffectItem(WireModel):
-    """One effect. `attempts` counts its tries; `request` is a value or a content reference. Times are ms."""
+    """One effect.
+
+    `attempts` counts its tries; `request` is a value or a content reference. Times are ms.
+    """
 
     effect_id: Id
     run_id: Id

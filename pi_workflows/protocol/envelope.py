@@ -1,7 +1,9 @@
-"""The four messages of `pi-workflows.client.v1`. A server writes hello, responses and events; a client requests.
+"""The four messages of `pi-workflows.client.v1`.
 
-The client protocol, "Envelope". Payloads and receipts are any JSON here: stored canonical bytes stand in them as
-`canonical.fragment`, and `operations` says which model reads them.
+A server writes hello, responses and events; a client requests.
+
+The client protocol, "Envelope". Payloads and receipts are any JSON here: stored canonical bytes
+stand in them as `canonical.fragment`, and `operations` says which model reads them.
 """
 
 from __future__ import annotations
@@ -41,12 +43,6 @@ class EventKind(StrEnum):
 
     RUN_SNAPSHOT = "run_snapshot"
     """A whole run view."""
-
-    RUN_PATCH = "run_patch"
-    """What changed in a run view since the revision that the client has."""
-
-    SESSION_SNAPSHOT = "session_snapshot"
-    """A whole session view."""
 
     UNAVAILABLE = "unavailable"
     """The subscription ended, or waits for its connection: a `SubscriptionFailure`."""
@@ -120,7 +116,8 @@ def decode_request(frame: frames.Frame) -> Request:
         The request; its payload is not yet checked (`operations.read_payload`).
 
     Raises:
-        ProtocolViolation: Another schema, no request, an unknown operation, or an envelope that does not fit.
+        ProtocolViolation: Another schema, no request, an unknown operation, or an envelope that
+            does not fit.
     """
     body = frame.body(SCHEMA)
     if body.get("type") != "request":

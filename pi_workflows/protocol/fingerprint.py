@@ -15,15 +15,17 @@ _EPOCH: Final = "coordinatorEpoch"
 
 
 def request_fingerprint(request: Request) -> bytes:
-    """Return the SHA-256 of what a request asks for (the client protocol, "Receipts and idempotency").
+    """Return the SHA-256 of what a request asks for.
+
+    The client protocol, "Receipts and idempotency".
 
     Args:
         request: The request as it was read.
 
     Returns:
-        32 bytes over the canonical JSON of client, operation, run, expected revision, key and payload. The request
-        ID is left out, as a resend has a new one; so is a session operation's coordinator epoch, because
-        reconnecting changes the evidence of authority, not the request.
+        32 bytes over the canonical JSON of client, operation, run, expected revision, key and
+        payload. The request ID is left out, as a resend has a new one; so is a session operation's
+        coordinator epoch: reconnecting changes the evidence of authority, not the request.
     """
     facts: dict[str, Json] = {
         "clientId": request.client_id,

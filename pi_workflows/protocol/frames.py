@@ -1,7 +1,9 @@
-"""Frames: one canonical JSON object in UTF-8 and a line feed, at most 1 MiB with it, in both directions.
+"""Frames.
 
-The client protocol, "Transport and frames"; the runner's private channel uses the same. Everything a peer can do
-wrong is a ProtocolViolation, whose words never hold what the peer sent.
+One canonical JSON object in UTF-8 and a line feed, at most 1 MiB with it, in both directions.
+
+The client protocol, "Transport and frames"; the runner's private channel uses the same. Everything
+a peer can do wrong is a ProtocolViolation, whose words never hold what the peer sent.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ class Frame:
         return hashlib.sha256(self.content).digest()
 
     def body(self, schema: str) -> dict[str, Json]:
-        """Return the members other than `schema`, which must be the given one, else ProtocolViolation."""
+        """Return the members other than `schema`.
+
+        Raises:
+            ProtocolViolation: The frame's schema is not the given one.
+        """
         if self.value.get("schema") != schema:
             raise ProtocolViolation("the frame is of another protocol", code="wrongSchema")
         return {name: member for name, member in self.value.items() if name != "schema"}
@@ -51,19 +57,24 @@ class FrameReader:
         """Take bytes from the stream.
 
         Args:
-            data: What was read; any part of a frame or several. It is kept even if the result is not consumed.
+            data: What was read; any part of a frame or several. It is kept even if the result is
+                not consumed.
 
         Returns:
             The frames that are complete now, in order, decoded one by one as the caller goes on.
 
         Raises:
-            ProtocolViolation: From the iterator, in the place of the first bad frame; those before it are good.
+            ProtocolViolation: From the iterator, in the place of the first bad frame; those before
+                it are good.
         """
         self._buffer += data
         return self._frames()
 
     def end(self) -> None:
-        """Note the end of the stream. Raises ProtocolViolation (`frameTruncated`) when it cut a frame."""
+        """Note the end of the stream.
+
+        Raises ProtocolViolation (`frameTruncated`) when it cut a frame.
+        """
         if self._buffer:
             raise ProtocolViolation("the stream ended inside a frame", code="frameTruncated")
 
@@ -114,7 +125,8 @@ def decode(content: bytes) -> Frame:
         The frame; writing its value gives the same bytes.
 
     Raises:
-        ProtocolViolation: Not UTF-8, not JSON, too deep, not canonical, or not an object; its code says which.
+        ProtocolViolation: Not UTF-8, not JSON, too deep, not canonical, or not an object; its code
+            says which.
     """
     try:
         value = canonical.decode_canonical(content, depth_max=FRAME_DEPTH_MAX)

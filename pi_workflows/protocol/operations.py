@@ -1,7 +1,7 @@
 """The closed set of operations: who may need what, and which model reads the payload.
 
-The client protocol, "Operations". An operation of another set closes the connection that sent it; a payload that
-does not fit its model is refused and names the field.
+The client protocol, "Operations". An operation of another set closes the connection that sent it; a
+payload that does not fit its model is refused and names the field.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid
+from pi_workflows.base.limits import RUN_ID_CHARS_MAX
 from pi_workflows.protocol import effects, runs, server, state, views, workflows
 from pi_workflows.protocol.wire import NoPayload, Payload, is_run_id
 
@@ -60,30 +61,17 @@ class OperationClass(StrEnum):
     """Works outside a transaction, outlives its client, and stores its receipt before the reply."""
 
 
-class RunIdRule(StrEnum):
-    """What the envelope's `runId` is to an operation."""
-
-    NONE = "none"
-    """It must be left out."""
-
-    EXISTING = "existing"
-    """Required: the run that the operation is about."""
-
-    NEW = "new"
-    """Required: the name of the run that the operation makes."""
-
-
-class RevisionRule(StrEnum):
-    """What the envelope's `expectedRevision` is to an operation."""
+class Need(StrEnum):
+    """Whether an operation takes an optional member of the envelope."""
 
     NONE = "none"
     """It must be left out."""
 
     OPTIONAL = "optional"
-    """When given, the resource must still be at this revision."""
+    """It may be there."""
 
     REQUIRED = "required"
-    """The resource must still be at this revision."""
+    """It must be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +81,20 @@ class Spec:
     Attributes:
         kind: How the operation is executed.
         payload: The model of its payload.
-        run_id: What the envelope's `runId` is to it.
-        expected: What the envelope's `expectedRevision` is to it: a revision of the run, and of the request for
-            `checkpoint.answer`, of the effect for `effect.resolve`.
-        is_session: A session may ask for it too, by naming itself in the payload; without that it is a control
-            request.
+        run_id: Whether it takes `runId`.
+        expected_revision: Whether it takes `expectedRevision`, at which the resource must still be:
+            the run; the request for `checkpoint.answer`; the effect for `effect.resolve`.
+        names_new_run: `runId` names the run that the operation makes.
+        is_session: A session may ask for it too, by naming itself in the payload; without that it
+            is a control request.
         any_version: Allowed between different versions of the package.
     """
 
     kind: OperationClass
     payload: type[Payload]
-    run_id: RunIdRule = RunIdRule.NONE
-    expected: RevisionRule = RevisionRule.NONE
+    run_id: Need = Need.NONE
+    expected_revision: Need = Need.NONE
+    names_new_run: bool = False
     is_session: bool = False
     any_version: bool = False
 
@@ -112,20 +102,20 @@ class Spec:
 _R: Final = OperationClass.READ
 _C: Final = OperationClass.COMMAND
 _M: Final = OperationClass.LONG
-_RUN: Final = RunIdRule.EXISTING
-_NO_RUN: Final = RunIdRule.NONE
-_OPTIONAL: Final = RevisionRule.OPTIONAL
-_REQUIRED: Final = RevisionRule.REQUIRED
+_RUN: Final = Need.REQUIRED
+_NO_RUN: Final = Need.NONE
 
 OPERATIONS: Final[Mapping[Operation, Spec]] = {
-    Operation.RUN_START: Spec(_C, runs.RunStart, RunIdRule.NEW),
-    Operation.RUN_PAUSE: Spec(_C, NoPayload, _RUN, _OPTIONAL),
-    Operation.RUN_RESUME: Spec(_C, NoPayload, _RUN, _OPTIONAL),
-    Operation.RUN_CANCEL: Spec(_C, NoPayload, _RUN, _OPTIONAL),
-    Operation.RUN_RESTART: Spec(_C, runs.RunRestart, _RUN, _REQUIRED, is_session=True),
+    Operation.RUN_START: Spec(_C, runs.RunStart, _RUN, names_new_run=True),
+    Operation.RUN_PAUSE: Spec(_C, NoPayload, _RUN, Need.OPTIONAL),
+    Operation.RUN_RESUME: Spec(_C, NoPayload, _RUN, Need.OPTIONAL),
+    Operation.RUN_CANCEL: Spec(_C, NoPayload, _RUN, Need.OPTIONAL),
+    Operation.RUN_RESTART: Spec(_C, runs.RunRestart, _RUN, Need.REQUIRED, is_session=True),
     Operation.RUN_STATUS: Spec(_R, NoPayload, _RUN),
     Operation.RUN_LIST: Spec(_R, runs.RunList),
-    Operation.CHECKPOINT_ANSWER: Spec(_C, runs.CheckpointAnswer, _RUN, _OPTIONAL, is_session=True),
+    Operation.CHECKPOINT_ANSWER: Spec(
+        _C, runs.CheckpointAnswer, _RUN, Need.OPTIONAL, is_session=True
+    ),
     Operation.VIEW_RUNS_WATCH: Spec(_R, views.ViewRunsWatch),
     Operation.VIEW_RUNS_PAGE: Spec(_R, views.ViewRunsPage),
     Operation.VIEW_RUN_GET: Spec(_R, NoPayload, _RUN),
@@ -137,7 +127,7 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.WORKFLOW_RESOLVE: Spec(_R, workflows.WorkflowResolve),
     Operation.WORKFLOW_CHECK: Spec(_R, workflows.WorkflowCheck),
     Operation.EFFECT_LIST: Spec(_R, effects.EffectList),
-    Operation.EFFECT_RESOLVE: Spec(_C, effects.EffectResolve, _NO_RUN, _OPTIONAL),
+    Operation.EFFECT_RESOLVE: Spec(_C, effects.EffectResolve, _NO_RUN, Need.OPTIONAL),
     Operation.STATE_STATUS: Spec(_R, NoPayload),
     Operation.STATE_VERIFY: Spec(_R, NoPayload),
     Operation.STATE_BACKUP: Spec(_M, state.StateBackup),
@@ -153,7 +143,7 @@ def read_payload(
     run_id: str | None = None,
     expected_revision: int | None = None,
 ) -> Payload:
-    """Check what a request carries beside its envelope, the same way before sending and after receiving.
+    """Check a request's payload and optional members, alike before sending and after receiving.
 
     Args:
         operation: What is asked for.
@@ -168,34 +158,21 @@ def read_payload(
         PayloadInvalid: With the field: of the payload, or `runId` or `expectedRevision`.
     """
     spec = OPERATIONS[operation]
-    _check_member(
-        operation,
-        "runId",
-        run_id,
-        spec.run_id is not RunIdRule.NONE,
-        spec.run_id is not RunIdRule.NONE,
-    )
-    _check_member(
-        operation,
-        "expectedRevision",
-        expected_revision,
-        spec.expected is not RevisionRule.NONE,
-        spec.expected is RevisionRule.REQUIRED,
-    )
-    if spec.run_id is RunIdRule.NEW and run_id is not None and not is_run_id(run_id):
+    _check_member(operation, "runId", run_id, spec.run_id)
+    _check_member(operation, "expectedRevision", expected_revision, spec.expected_revision)
+    if spec.names_new_run and run_id is not None and not is_run_id(run_id):
         raise PayloadInvalid(
-            "runId: must be letters, digits, '.', '_' and '-', at most 200, and start with a letter or digit",
+            "runId: must be letters, digits, '.', '_' and '-', at most "
+            f"{RUN_ID_CHARS_MAX}, and start with a letter or digit",
             code="runIdInvalid",
             field="runId",
         )
     return spec.payload.parse(payload, field="payload")
 
 
-def _check_member(
-    operation: Operation, name: str, value: object, is_allowed: bool, is_required: bool
-) -> None:
-    """Refuse an envelope member that the operation does not take, or needs and did not get."""
-    if value is None and is_required:
+def _check_member(operation: Operation, name: str, value: object, need: Need) -> None:
+    """Refuse a member that the operation does not take, or needs and did not get."""
+    if value is None and need is Need.REQUIRED:
         raise PayloadInvalid(f"{name}: {operation} needs it", field=name)
-    if value is not None and not is_allowed:
+    if value is not None and need is Need.NONE:
         raise PayloadInvalid(f"{name}: {operation} does not take it", field=name)

@@ -38,7 +38,10 @@ class Failure(WireModel):
 
     @classmethod
     def of(cls, code: str, message: str) -> Failure:
-        """Build a failure from a message of any length: a long one loses its middle, where people look last."""
+        """Build a failure from a message of any length.
+
+        A long one loses its middle, where people look last.
+        """
         if len(message) > FAILURE_CHARS_MAX:
             half = FAILURE_CHARS_MAX // 2 - 1
             message = f"{message[:half]}…{message[-half:]}"

@@ -39,7 +39,10 @@ class ProblemItem(WireModel):
 
 
 class Refusal(WireModel):
-    """Why a request was refused: a stable code, the field at fault, what to do, and every mistake found."""
+    """Why a request was refused.
+
+    A stable code, the field at fault, what to do, and every mistake found.
+    """
 
     code: Text
     field: Maybe[Text] = None
@@ -70,8 +73,8 @@ class Refusal(WireModel):
             receipt: The response's receipt, or None.
 
         Returns:
-            The refusal. Some operations answer a refusal with a document of their own, such as the current page; the
-            code then is the outcome's.
+            The refusal. Some operations answer a refusal with a document of their own, such as the
+            current page; the code then is the outcome's.
         """
         try:
             return cls.parse(receipt)

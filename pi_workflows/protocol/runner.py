@@ -1,7 +1,10 @@
-"""The private protocol between the server and the runner of one run generation: every frame, and the launch.
+"""The private protocol between the server and the runner of one run generation.
 
-The runner protocol, `pi-workflows.runner.v1`. The channel itself is the runner's authority: no token is in any
-frame, and the server keeps the expected revision. What a runner proposes is in `proposals`.
+Every frame, and the launch.
+
+The runner protocol, `pi-workflows.runner.v1`. The channel itself is the runner's authority: no
+token is in any frame, and the server keeps the expected revision. What a runner proposes is in
+`proposals`.
 """
 
 from __future__ import annotations
@@ -67,9 +70,12 @@ class Last(WireModel):
 
 
 class OpenVisit(WireModel):
-    """A visit that is not settled. With `accepted` its attempt goes on; else a new attempt of it starts.
+    """A visit that is not settled.
 
-    `tries` counts the visit's settled attempts; `request` is the request that the attempt waited for.
+    With `accepted` its attempt goes on; else a new attempt of it starts.
+
+    `tries` counts the visit's settled attempts; `request` is the request that the attempt waited
+    for.
     """
 
     attempt_id: Id
@@ -127,7 +133,10 @@ class Ready(WireModel):
 
 
 class Failed(WireModel):
-    """Nothing ran: the source or the definition is not the one that was launched, or does not load."""
+    """Nothing ran.
+
+    The source or the definition is not the one that was launched, or does not load.
+    """
 
     type: Literal["failed"] = "failed"
     code: Literal["workflowSourceChanged", "definitionChanged", "importError"]
@@ -212,7 +221,8 @@ def decode_from_server(frame: frames.Frame) -> FromServer:
         The message.
 
     Raises:
-        ProtocolViolation: Another schema, a type that the server never sends, or members that do not fit.
+        ProtocolViolation: Another schema, a type that the server never sends, or members that do
+            not fit.
     """
     body = frame.body(SCHEMA)
     kind = _FROM_SERVER.get(_type(body))
@@ -222,7 +232,10 @@ def decode_from_server(frame: frames.Frame) -> FromServer:
 
 
 def decode_from_runner(frame: frames.Frame) -> FromRunner:
-    """Read a frame that the server got from a runner. Returns and raises as `decode_from_server`."""
+    """Read a frame that the server got from a runner.
+
+    Returns and raises as `decode_from_server`.
+    """
     body = frame.body(SCHEMA)
     return cast("FromRunner", _parse(_FROM_RUNNER.get(_type(body)), body))
 

@@ -25,7 +25,10 @@ from pi_workflows.protocol.wire import (
 )
 
 ENVIRONMENT_NAMES = ("PATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ")
-"""The variables of a client that its run's programs get. Nothing else of its environment is sent."""
+"""The variables of a client that its run's programs get.
+
+Nothing else of its environment is sent.
+"""
 
 EnvironmentName: TypeAlias = Literal["PATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"]
 
@@ -151,7 +154,10 @@ class CheckpointAnswered(WireModel):
 
 
 class QueueItem(WireModel):
-    """A run as it stands in the queue: an item of `run.list` and the `queue` of a run view. Times are ms."""
+    """A run as it stands in the queue.
+
+    An item of `run.list` and the `queue` of a run view. Times are ms.
+    """
 
     run_id: Id
     workflow_name: str

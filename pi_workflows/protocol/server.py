@@ -1,4 +1,7 @@
-"""The server itself: payloads and answers. Both operations are allowed between different package versions."""
+"""The server itself.
+
+Payloads and answers. Both operations are allowed between different package versions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from pi_workflows.protocol.wire import Count, Id, Many, Maybe, Number, Payload, 
 
 
 class ServerStatus(Payload):
-    """`server.status`; with `calibrate` it measures raw commits in a scratch file beside the state."""
+    """`server.status`.
+
+    With `calibrate` it measures raw commits in a scratch file beside the state.
+    """
 
     calibrate: Maybe[bool] = None
 
@@ -74,8 +80,8 @@ class ServerReport(WireModel):
 class ServerStopping(WireModel):
     """Receipt of `server.stop`.
 
-    `applying_manual_runs` names the runs whose manual effect is applying now: it becomes ambiguous when the grace
-    ends first.
+    `applying_manual_runs` names the runs whose manual effect is applying now: it becomes ambiguous
+    when the grace ends first.
     """
 
     stopping: Literal[True]

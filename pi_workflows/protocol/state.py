@@ -25,7 +25,10 @@ class StateBackup(Payload):
 
 
 class Violation(WireModel):
-    """A rule that stored facts break: which runs, how often, and what it means. Nothing is repaired."""
+    """A rule that stored facts break.
+
+    Which runs, how often, and what it means. Nothing is repaired.
+    """
 
     code: Text
     run_ids: Many[Id]

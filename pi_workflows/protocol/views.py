@@ -41,6 +41,16 @@ PageKind: TypeAlias = Literal["steps", "trace"]
 """What a page of a run holds."""
 
 
+FailureReason: TypeAlias = Literal[
+    "connection_lost",
+    "reconnect_exhausted",
+    "version_mismatch",
+    "projection_failed",
+    "run_removed",
+]
+"""Why a subscription tells nothing. The first three are raised inside the client."""
+
+
 class ViewRunsWatch(Payload):
     """`view.runs.watch`: the first page of the run list now and after each change."""
 
@@ -162,15 +172,10 @@ class ContentChunk(WireModel):
 
 
 class SubscriptionFailure(WireModel):
-    """`pi-workflows.subscription-failure.v1`: the payload of an `unavailable` event.
-
-    `connection_lost` and `reconnect_exhausted` are raised inside the client; the server sends the others.
-    """
+    """`pi-workflows.subscription-failure.v1`: the payload of an `unavailable` event."""
 
     schema_id: Annotated[Literal["pi-workflows.subscription-failure.v1"], Field(alias="schema")] = (
         "pi-workflows.subscription-failure.v1"
     )
-    reason_code: Literal[
-        "connection_lost", "reconnect_exhausted", "projection_failed", "run_removed"
-    ]
+    reason_code: FailureReason
     message: Text

@@ -1,8 +1,11 @@
-"""What every model on the wire has in common: strict, frozen, camelCase, optional members omitted and never null.
+"""What every model on the wire has in common.
 
-A member of a model is *optional* when its default is None, and then it is left out. A member that may be null has
-the type `X | None` and no default, and is always written. Values that are any JSON have the type `AnyJson`: they
-are passed through untouched, so that stored bytes stand in them as `canonical.fragment`.
+Strict, frozen, camelCase, optional members omitted and never null.
+
+A member of a model is *optional* when its default is None, and then it is left out. A member that
+may be null has the type `X | None` and no default, and is always written. Values that are any JSON
+have the type `AnyJson`: they are passed through untouched, so that stored bytes stand in them as
+`canonical.fragment`.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from pi_workflows.base.limits import (
 
 T = TypeVar("T")
 
-# Tells validators that the value came from the wire, where an optional member is left out instead of null.
+# Tells validators that a value came from the wire: there nothing optional is null.
 _FROM_WIRE: Final = {"wire": True}
 _SCALARS: Final = frozenset({str, int, bool})
 _UTF8_BYTES_PER_CHAR_MAX: Final = 4
@@ -83,8 +86,8 @@ if TYPE_CHECKING:
     AnyJson: TypeAlias = Json
     JsonObject: TypeAlias = dict[str, Json]
 else:
-    # The frame decoder has checked these values, and pydantic could not follow the recursive type anyway: it
-    # passes them through without a copy. Stored bytes may stand in them as `canonical.fragment`.
+    # The frame decoder has checked these values, and pydantic could not follow the recursive type
+    # anyway: it passes them through. Stored bytes may stand in them as `canonical.fragment`.
     AnyJson = object
     JsonObject = dict[str, object]
 
@@ -120,7 +123,10 @@ Many: TypeAlias = Annotated[tuple[T, ...], Strict(strict=False)]
 
 
 class WireModel(BaseModel):
-    """A frozen JSON object whose members are all known. Attributes are snake_case, members camelCase."""
+    """A frozen JSON object whose members are all known.
+
+    Attributes are snake_case, members camelCase.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -192,7 +198,10 @@ def _json(value: object) -> Json:
 
 @contextmanager
 def refusing(root: str | None = None) -> Generator[None]:
-    """Turn a failed validation into PayloadInvalid, which names the first member at fault and no content."""
+    """Turn a failed validation into PayloadInvalid.
+
+    It names the first member at fault, or the root, and no content.
+    """
     try:
         yield
     except ValidationError as error:
@@ -263,5 +272,8 @@ class SessionPayload(Payload):
 
     @property
     def claims_session(self) -> bool:
-        """Whether the request is a session's; the connection must then hold that session's epoch."""
+        """Whether the request is a session's.
+
+        The connection must then hold that session's epoch.
+        """
         return self.target_session_id is not None

@@ -1,4 +1,7 @@
-"""Finding and reading workflows: payloads and answers. Workflow code is loaded in resolver children only."""
+"""Finding and reading workflows.
+
+Payloads and answers. Workflow code is loaded in resolver children only.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ class WorkflowItems(WireModel):
 
 
 class WorkflowResolved(WireModel):
-    """Answer of `workflow.resolve` and, without input, of `workflow.check`. `run.start` carries it."""
+    """Answer of `workflow.resolve` and, without input, of `workflow.check`.
+
+    `run.start` carries it.
+    """
 
     workflow_name: Text
     workflow_source_ref: Text
