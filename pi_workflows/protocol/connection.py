@@ -285,7 +285,7 @@ class ClientState:
         return self.request(Operation.VIEW_RUN_UNWATCH, payload)
 
     def take_event(self, subscription: Subscription | None = None) -> Event | None:
-        """Return the newest event not yet taken: of one subscription, or of the first that has one."""
+        """Return the newest event not yet taken: of one subscription, or of any."""
         if subscription is None:
             name = next(iter(self._events), None)
         else:

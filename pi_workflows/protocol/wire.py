@@ -1,11 +1,11 @@
-"""What every model on the wire has in common.
+"""What every model on the wire has in common: strict, frozen, camelCase, no member unknown.
 
-Strict, frozen, camelCase, optional members omitted and never null.
-
-A member of a model is *optional* when its default is None, and then it is left out. A member that
-may be null has the type `X | None` and no default, and is always written. Values that are any JSON
-have the type `AnyJson`: they are passed through untouched, so that stored bytes stand in them as
-`canonical.fragment`.
+- An optional member has the type `Maybe[X]` and the default None, which leaves it out. On the wire
+  it is omitted, never null.
+- A member that may be null has the type `X | None` and no default, and is always written.
+- A value of any JSON has the type `AnyJson` and is passed through untouched, so that stored bytes
+  may stand in it as `canonical.fragment`. With the default None it is left out unless it was given:
+  null is a value too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
+from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final, Self, TypeAlias, TypeVar, cast
 
@@ -31,6 +31,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pi_workflows.base import canonical
@@ -164,20 +165,43 @@ def _document(model: BaseModel) -> dict[str, Json]:
     """Return a model as a JSON object."""
     found: dict[str, Json] = {}
     values: Mapping[str, object] = model.__dict__
-    for name, alias, is_optional in _members(type(model)):
+    for name, alias, omission in _members(type(model)):
         value = values[name]
-        if value is not None or not is_optional:
+        if value is not None or _is_kept(name, omission, model):
             found[alias] = _json(value)
     return found
 
 
+class _Omission(Enum):
+    """When a member is left out."""
+
+    NEVER = auto()
+    WHEN_NONE = auto()
+    WHEN_NOT_GIVEN = auto()
+
+
 @cache
-def _members(model: type[BaseModel]) -> tuple[tuple[str, str, bool], ...]:
-    """Return each field's attribute, member name, and whether it is left out when None."""
+def _members(model: type[BaseModel]) -> tuple[tuple[str, str, _Omission], ...]:
+    """Return each field's attribute, its member name, and when it is left out."""
     return tuple(
-        (name, info.alias or to_camel(name), not info.is_required() and info.default is None)
+        (name, info.alias or to_camel(name), _omission(info))
         for name, info in model.model_fields.items()
     )
+
+
+def _is_kept(name: str, omission: _Omission, model: BaseModel) -> bool:
+    """Say whether a member that is None stands in the document, as null."""
+    if omission is _Omission.WHEN_NOT_GIVEN:
+        return name in model.model_fields_set
+    return omission is _Omission.NEVER
+
+
+def _omission(info: FieldInfo) -> _Omission:
+    """Say when a field is left out, by its default and type."""
+    if info.is_required() or info.default is not None:
+        return _Omission.NEVER
+    is_maybe = any(isinstance(part, BeforeValidator) for part in info.metadata)
+    return _Omission.WHEN_NONE if is_maybe else _Omission.WHEN_NOT_GIVEN
 
 
 def _json(value: object) -> Json:
