@@ -1,7 +1,7 @@
 """The workflow language of Pi Workflows: everything that a workflow file imports.
 
-Names are looked up when they are first used, so that a server or a command that only needs another part of the
-package does not load the language.
+Names are looked up when they are first used, so that a server or a command that only needs another
+part of the package does not load the language.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ from pi_workflows.definition.snapshot import Edge
 
 
 def case_problems(nodes: Mapping[str, AnyNode], edges: Iterable[Edge]) -> Iterator[Problem]:
-    """Yield where a switch looks at a field that the output model lacks, or its cases do not fit the field.
+    """Yield where a switch does not fit the output model: an unknown field, or cases not its own.
 
-    Only what the model proves is reported: the cases of a field are compared when its type is made of `Literal`, `bool`,
-    `None` and enumerations, and nothing is said about models with serializers, computed or extra fields.
+    Only what the model proves is reported: the cases of a field are compared when its type is made
+    of `Literal`, `bool`, `None` and enumerations, and nothing is said about models with
+    serializers, computed or extra fields.
     """
     for edge in edges:
         node = nodes.get(edge.source)
@@ -86,7 +87,7 @@ def _plain_model(annotation: object) -> type[BaseModel] | None:
 
 
 def _texts(annotation: object) -> frozenset[str] | None:
-    """Return every text that a value of the type compares as, or None when there is no such list."""
+    """Return every text that a value of the type compares as, or None when they are not listed."""
     if annotation is bool:
         return frozenset({"true", "false"})
     if annotation is None or annotation is type(None):
@@ -102,7 +103,7 @@ def _texts(annotation: object) -> frozenset[str] | None:
     if origin is Union or origin is types.UnionType:
         parts = [_texts(argument) for argument in arguments]
         known = [part for part in parts if part is not None]
-        return frozenset().union(*known) if len(known) == len(parts) else None
+        return frozenset[str]().union(*known) if len(known) == len(parts) else None
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -17,7 +17,8 @@ class Command:
 
     Attributes:
         argv: The program and its arguments, at least one text.
-        cwd: The directory to run in; by default the run's project. A relative one is below the project.
+        cwd: The directory to run in; by default the run's project. A relative one is below the
+            project.
         env: Variables to add to the runner's, or to take away (None).
         stdin: Text for the program's standard input; by default it is empty.
     """
@@ -29,29 +30,31 @@ class Command:
 
     def fault(self) -> str | None:
         """Return what is wrong with the command in one line, or None."""
-        argv: object = self.argv
+        argv = cast("object", self.argv)
         if isinstance(argv, str | bytes) or not isinstance(argv, Sequence):
             return "argv is a list of texts, such as Command(['git', 'status'])"
-        if not argv or not all(isinstance(part, str) for part in argv):
+        parts = [part for part in cast("Sequence[object]", argv) if isinstance(part, str)]
+        if not parts or len(parts) < len(self.argv):
             return "argv holds at least the program, and only texts"
-        if not argv[0] or any("\0" in part for part in argv):
+        if not parts[0] or any("\0" in part for part in parts):
             return "argv: the program has a name, and no argument holds a NUL"
-        cwd: object = self.cwd
+        cwd = cast("object", self.cwd)
         if cwd is not None and not isinstance(cwd, str | os.PathLike):
             return "cwd is a path"
-        env: object = self.env
-        if env is not None and not (
-            isinstance(env, Mapping) and all(map(_is_variable, env.items()))
-        ):
+        env = cast("object", self.env)
+        if env is not None and not (isinstance(env, Mapping) and _are_variables(env)):
             return "env maps names without '=' to texts, or to None to take one away"
-        stdin: object = self.stdin
+        stdin = cast("object", self.stdin)
         if stdin is not None and not isinstance(stdin, str):
             return "stdin is text"
         return None
 
 
-def _is_variable(item: tuple[object, object]) -> bool:
-    name, value = item
+def _are_variables(env: Mapping[object, object]) -> bool:
+    return all(_is_variable(name, value) for name, value in env.items())
+
+
+def _is_variable(name: object, value: object) -> bool:
     if not isinstance(name, str) or not name or "=" in name or "\0" in name:
         return False
     return value is None or (isinstance(value, str) and "\0" not in value)

@@ -18,7 +18,7 @@ OutputT = TypeVar("OutputT")
 
 
 class CancelSignal:
-    """Tells a function that its run was paused, cancelled or timed out; safe to read from any thread.
+    """Tells a function that its run was paused, cancelled or timed out; safe in any thread.
 
     An async function is cancelled at its next await; a function that runs in a thread looks here.
     """
@@ -34,7 +34,7 @@ class CancelSignal:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Sleep in a thread for at most `seconds`; return early, and True, when the end was requested."""
+        """Sleep in a thread for at most `seconds`; return early, and True, on a request to end."""
         return self._event.wait(seconds)
 
     def request(self) -> None:
@@ -46,7 +46,11 @@ class Publisher(Protocol):
     """How an update reaches the server; the runner's part."""
 
     async def publish(self, update: PublishedUpdate) -> None:
-        """Send one update and return once it is committed. Raises Refused when it is over its rate or bound."""
+        """Send one update and return once it is committed.
+
+        Raises:
+            Refused: It is over its rate or bound.
+        """
         ...
 
     def publish_from_thread(self, update: PublishedUpdate) -> None:
@@ -73,7 +77,8 @@ class Context(Generic[InputT_co]):
 
     Attributes:
         input: The run's input, an instance of the workflow's input model.
-        outputs: The newest `ok` output of each node by name, as JSON; a later visit that fails removes it.
+        outputs: The newest `ok` output of each node by name, as JSON; a later visit that fails
+            removes it.
         results: How the newest visit of each node ended, by name.
         run_id: The run.
         node_path: This node's path.
@@ -106,8 +111,8 @@ class Context(Generic[InputT_co]):
             The output: an instance of the node's output model when it has one, else the JSON value.
 
         Raises:
-            NotFound: The node has no such output in this run (`outputMissing`), is not part of this workflow
-                (`nodeForeign`), or stands in it under several names (`nodeAmbiguous`).
+            NotFound: The node has no such output in this run (`outputMissing`), is not part of this
+                workflow (`nodeForeign`), or stands in it under several names (`nodeAmbiguous`).
         """
         paths = [path for path, known in self.nodes.items() if known is node]
         if not paths:
@@ -155,7 +160,8 @@ class ActionContext(Context[InputT_co]):
     """What an action's function is given.
 
     Attributes:
-        effect_key: The same text for every try of this visit's effect: a provider's idempotency key.
+        effect_key: The same text for every try of this visit's effect: a provider's idempotency
+            key.
         effect_attempt: Which try of the effect this is, from 1.
     """
 

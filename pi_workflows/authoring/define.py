@@ -1,4 +1,4 @@
-"""`define_workflow`: from an author's nodes and edges to a sound definition, or to everything that is wrong."""
+"""From an author's nodes and edges to a sound definition, or to everything that is wrong."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pi_workflows.authoring.cases import case_problems
 from pi_workflows.authoring.context import Context
 from pi_workflows.authoring.edges import Way
+from pi_workflows.authoring.failures import bounded
 from pi_workflows.authoring.nodes import (
     ActionNode,
     AnyNode,
@@ -33,7 +34,6 @@ from pi_workflows.base import canonical
 from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound
 from pi_workflows.base.limits import (
     DEFINITION_BYTES_MAX,
-    PROBLEMS_MAX,
     STEPS_DEFAULT,
     TITLE_CHARS_MAX,
 )
@@ -43,7 +43,7 @@ from pi_workflows.definition.graph import snapshot_problems
 InputT = TypeVar("InputT", bound=BaseModel)
 
 
-def define_workflow(  # noqa: PLR0913 - one call shows the whole definition
+def define_workflow(
     name: str,
     *,
     input: type[InputT],  # noqa: A002 - what authors call it
@@ -70,7 +70,8 @@ def define_workflow(  # noqa: PLR0913 - one call shows the whole definition
         The definition.
 
     Raises:
-        ProblemsFound: The definition has mistakes (`definitionInvalid`); all of them are in `problems`.
+        ProblemsFound: The definition has mistakes (`definitionInvalid`); all of them are in
+            `problems`.
     """
     problems = [
         *_own_problems(name, input, max_steps, contract_id, title),
@@ -94,7 +95,7 @@ def define_workflow(  # noqa: PLR0913 - one call shows the whole definition
     if not problems:
         problems.extend(_size_problems(snapshot))
     if problems:
-        raise ProblemsFound(_bounded(problems))
+        raise ProblemsFound(bounded(problems))
     return Workflow(
         input_model=input, nodes=MappingProxyType(known), title=title, snapshot=snapshot
     )
@@ -133,7 +134,7 @@ def _timeout_ms(timeout: Timeout) -> int | None:
 
 
 def _effect_policy(effect: Effect) -> model.EffectPolicy:
-    given: object = effect.type
+    given = cast("object", effect.type)
     text = given if isinstance(given, str) else "undeclared"
     return model.EffectPolicy(type=text, recovery=effect.recovery)
 
@@ -142,7 +143,7 @@ _T = TypeVar("_T")
 
 
 def _or(text: object, otherwise: _T) -> str | _T:
-    """Return the text, or what stands in for a value of a wrong type whose problem is already noted."""
+    """Return the text, or what stands in for a value whose wrong type is already reported."""
     return text if isinstance(text, str) else otherwise
 
 
@@ -235,7 +236,7 @@ def _node_problems(path: str, node: AnyNode, input_model: object) -> Iterator[Pr
 
 
 def _annotated_input(function: object) -> type | None:
-    """Return the class C when the function's first argument is annotated `Context[C]` or `ActionContext[C]`."""
+    """Return C when the function's first argument is annotated `Context[C]` or its subclass."""
     annotations: dict[str, object] = getattr(function, "__annotations__", {})
     first = next(iter(annotations), "return")
     if first == "return":
@@ -271,12 +272,3 @@ def _size_problems(snapshot: model.Snapshot) -> Iterator[Problem]:
             f"the definition has {size:,} bytes; at most {DEFINITION_BYTES_MAX:,}: shorten texts"
             " or split the workflow",
         )
-
-
-def _bounded(problems: list[Problem]) -> list[Problem]:
-    """Return the problems, each once; beyond the bound one line says how many more there are."""
-    each = list(dict.fromkeys(problems))
-    if len(each) <= PROBLEMS_MAX:
-        return each
-    rest = len(each) - PROBLEMS_MAX
-    return [*each[:PROBLEMS_MAX], Problem("problemsMore", "", f"and {rest:,} more problems")]

@@ -60,8 +60,9 @@ def listed(searched: Iterable[tuple[Origin, Path]]) -> list[Listed]:
         searched: The directories, the first one first. A missing one holds nothing.
 
     Returns:
-        Every regular file `<stem>_workflow.py` that lies directly in one, by directory and file name. Of one name the
-        first file answers to it; two files that give one name in one directory both carry an error.
+        Every regular file `<stem>_workflow.py` that lies directly in one, by directory and file
+        name. Of one name the first file answers to it; two files that give one name in one
+        directory both carry an error.
 
     Raises:
         ProblemsFound: A directory cannot be read, or holds too many files (`sourceInvalid`).
@@ -95,10 +96,10 @@ def find(target: str, project: Path, definitions: Path | None) -> Path:
         The file's path.
 
     Raises:
-        ProblemsFound: There is no such workflow (`workflowUnknown`); the problem lists near names. Or the file of that
-            name carries an error (`sourceInvalid`).
+        ProblemsFound: There is no such workflow (`workflowUnknown`); the problem lists near names.
+            Or the file of that name carries an error (`sourceInvalid`).
     """
-    path = project / os.path.expanduser(target)
+    path = project / Path(target).expanduser()
     if "/" in target or target.endswith(".py"):
         if path.is_file():
             return path

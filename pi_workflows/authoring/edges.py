@@ -45,22 +45,22 @@ def switch(source: str, *, on: str, cases: Mapping[CaseT, str]) -> Way:
 
     Args:
         source: The name of the node that ends.
-        on: `$.field` or `$output.field` for a value in the output, `$result.outcome` for how the node ended. Only
-            the latter is followed when the node failed or timed out.
-        cases: The next node by value. Values are compared as JSON text: `True` is the same case as `"true"`. A value
-            without a case fails the run.
+        on: `$.field` or `$output.field` for a value in the output, `$result.outcome` for how the
+            node ended. Only the latter is followed when the node failed or timed out.
+        cases: The next node by value. Values are compared as JSON text: `True` is the same case as
+            `"true"`. A value without a case fails the run.
 
     Returns:
         The edge, for `define_workflow(edges=...)`.
     """
     where = f"edges.{source}"
     problems = [*_name_problems("edges", source)]
-    selector: object = on
+    selector = cast("object", on)
     if not isinstance(selector, str):
         problems.append(
             Problem("switchPathInvalid", where, f"on is {selector!r:.60}: write '$.field'")
         )
-    given: object = cases
+    given = cast("object", cases)
     if not isinstance(given, Mapping):
         problems.append(Problem("switchCaseInvalid", where, "cases maps values to names of nodes"))
         return Way(None, tuple(problems))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from types import TracebackType
 
 from pi_workflows.base.errors import Problem, ProblemsFound
-from pi_workflows.base.limits import ERROR_CHARS_MAX
+from pi_workflows.base.limits import ERROR_CHARS_MAX, PROBLEMS_MAX
 
 
 def failure(error: BaseException, files: Collection[str], *, code: str) -> Problem:
@@ -19,8 +19,8 @@ def failure(error: BaseException, files: Collection[str], *, code: str) -> Probl
         code: The problem's code.
 
     Returns:
-        The problem: where in the author's files (the innermost line there, or empty), and the exception in one line
-        of at most 1,000 characters.
+        The problem: where in the author's files (the innermost line there, or empty), and the
+        exception in one line of at most 1,000 characters.
     """
     where = ""
     if isinstance(error, SyntaxError) and error.filename is not None:
@@ -39,11 +39,20 @@ def failure(error: BaseException, files: Collection[str], *, code: str) -> Probl
     return Problem(code, where, message)
 
 
+def bounded(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems, each once; beyond the bound one line says how many more there are."""
+    each = list(dict.fromkeys(problems))
+    if len(each) <= PROBLEMS_MAX:
+        return each
+    rest = len(each) - PROBLEMS_MAX
+    return [*each[:PROBLEMS_MAX], Problem("problemsMore", "", f"and {rest:,} more problems")]
+
+
 class AuthorCode:
     """Runs a block of an author's code; whatever it raises comes out as ProblemsFound.
 
-    An orderly `ProblemsFound` passes with its problems; an exit is a failure like any other; only an interruption from
-    outside is let through.
+    An orderly `ProblemsFound` passes with its problems; an exit is a failure like any other; only
+    an interruption from outside is let through.
 
     Args:
         files: The paths of the author's source files; may still grow while the block runs.

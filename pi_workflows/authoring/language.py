@@ -1,15 +1,25 @@
-"""The constructors of nodes. They never raise on a mistake: a node keeps it, `define_workflow` reports all."""
+"""The constructors of nodes. A node keeps its mistakes; `define_workflow` reports them all."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Protocol, TypeVar, cast, overload
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar, overload
 
 from pydantic import BaseModel
 
 from pi_workflows.authoring.commands import Command, ShellResult
 from pi_workflows.authoring.context import ActionContext, Context
+from pi_workflows.authoring.declared import (
+    command_problems,
+    common_problems,
+    declared_model,
+    effect_problems,
+    function_problems,
+    output_model,
+    output_without_parse,
+    retry_problems,
+    text_problems,
+)
 from pi_workflows.authoring.nodes import (
     ActionNode,
     CheckpointNode,
@@ -17,18 +27,15 @@ from pi_workflows.authoring.nodes import (
     LineReader,
     ShellNode,
 )
-from pi_workflows.authoring.outputs import OutputModel, returned_model
+from pi_workflows.authoring.outputs import OutputModel
 from pi_workflows.authoring.policies import (
     TIMEOUT_DEFAULT,
     Effect,
     Retry,
     Timeout,
-    retry_policy,
-    timeout_problems,
 )
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Problem
-from pi_workflows.base.limits import STATUS_DETAIL_CHARS_MAX, SUMMARY_CHARS_MAX
+from pi_workflows.base.limits import SUMMARY_CHARS_MAX
 
 OutputT = TypeVar("OutputT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -116,9 +123,11 @@ def compute(
     """Make a node of a pure function; without a function, return a decorator.
 
     Args:
-        function: Takes the context and returns the output: JSON, or a pydantic model. Plain functions run in a
-            thread. It may run again after a crash, so it changes nothing outside.
-        output: The model that the output must fit; by default the one that the return annotation names.
+        function: Takes the context and returns the output: JSON, or a pydantic model. Plain
+            functions run in a thread. It may run again after a crash, so it changes nothing
+            outside.
+        output: The model that the output must fit; by default the one that the return annotation
+            names.
         timeout: Active time of one attempt; None = no limit.
         retry: When a visit is tried again.
         status_detail: What people read while it runs, at most 200 characters.
@@ -130,14 +139,14 @@ def compute(
     def build(target: Callable[[Context[Any]], object]) -> ComputeNode[object]:
         return ComputeNode(
             function=target,
-            output=_output_model(output, target),
+            output=output_model(output, target),
             timeout=timeout,
             retry=retry,
             status_detail=status_detail,
             problems=(
-                *_function_problems(target, "the function"),
-                *_common_problems(timeout, output, status_detail),
-                *_retry_problems(retry),
+                *function_problems(target, "the function"),
+                *common_problems(timeout, output, status_detail),
+                *retry_problems(retry),
             ),
         )
 
@@ -208,14 +217,16 @@ def action(
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> object:
-    """Make a node of a function that changes something outside; without a function, return a decorator.
+    """Make a node of a function with an effect; without a function, return a decorator.
 
     Args:
         function: Takes the action context and returns the output: JSON, or a pydantic model.
-        effect: `idempotent_effect("type")` when repeating is harmless, else `manual_effect("type")`. Required.
-        output: The model that the output must fit; by default the one that the return annotation names.
-        request: Builds what the effect asks for, from the context; the same for every try of a visit. By default the
-            input and the outputs.
+        effect: `idempotent_effect("type")` when repeating is harmless, else
+            `manual_effect("type")`. Required.
+        output: The model that the output must fit; by default the one that the return annotation
+            names.
+        request: Builds what the effect asks for, from the context; the same for every try of a
+            visit. By default the input and the outputs.
         timeout: Active time of one attempt; None = no limit.
         retry: When a visit is tried again; never with a manual effect.
         status_detail: What people read while it runs, at most 200 characters.
@@ -228,17 +239,17 @@ def action(
         return ActionNode(
             function=target,
             effect=effect if isinstance(effect, Effect) else _EFFECT_MISSING,
-            output=_output_model(output, target),
+            output=output_model(output, target),
             request=request,
             timeout=timeout,
             retry=retry,
             status_detail=status_detail,
             problems=(
-                *_function_problems(target, "the function"),
-                *_effect_problems(effect),
-                *(_function_problems(request, "request") if request is not None else ()),
-                *_common_problems(timeout, output, status_detail),
-                *_retry_problems(retry),
+                *function_problems(target, "the function"),
+                *effect_problems(effect),
+                *(function_problems(request, "request") if request is not None else ()),
+                *common_problems(timeout, output, status_detail),
+                *retry_problems(retry),
             ),
         )
 
@@ -298,22 +309,25 @@ def shell(
 
     Args:
         command: The command, or a function of the context that builds it.
-        effect: `idempotent_effect("type")` when repeating is harmless (a command that only reads is), else
-            `manual_effect("type")`. Required.
-        parse: Makes the output of the command's result. When it fails the node fails; a retry parses the same result
-            again and does not repeat the command.
-        output: The model that the parsed output must fit; by default the one that `parse` is annotated with.
-        updates: Turns each line that the command writes into a progress update, or None for no update.
+        effect: `idempotent_effect("type")` when repeating is harmless (a command that only reads
+            is), else `manual_effect("type")`. Required.
+        parse: Makes the output of the command's result. When it fails the node fails; a retry
+            parses the same result again and does not repeat the command.
+        output: The model that the parsed output must fit; by default the one that `parse` is
+            annotated with.
+        updates: Turns each line that the command writes into a progress update, or None for no
+            update.
         allow_non_zero_exit: Whether an exit code other than 0 is still a success.
-        timeout: Active time of one attempt; None = no limit. The command's whole process tree is ended then.
+        timeout: Active time of one attempt, at whose end the whole process tree is ended;
+            None = no limit.
         retry: When a visit is tried again; never with a manual effect.
         status_detail: What people read while it runs, at most 200 characters.
 
     Returns:
         The node, for `define_workflow(nodes=...)`.
     """
-    shaped = OutputModel.of(ShellResult) if parse is None else _output_model(output, parse)
-    return ShellNode(
+    shaped = OutputModel.of(ShellResult) if parse is None else output_model(output, parse)
+    node: ShellNode[object] = ShellNode(
         command=command,
         effect=effect if isinstance(effect, Effect) else _EFFECT_MISSING,
         output=shaped,
@@ -324,15 +338,16 @@ def shell(
         retry=retry,
         status_detail=status_detail,
         problems=(
-            *_command_problems(command),
-            *_effect_problems(effect),
-            *(_function_problems(parse, "parse") if parse is not None else ()),
-            *(_function_problems(updates, "updates") if updates is not None else ()),
-            *_output_without_parse(output, parse),
-            *_common_problems(timeout, output, status_detail),
-            *_retry_problems(retry),
+            *command_problems(command),
+            *effect_problems(effect),
+            *(function_problems(parse, "parse") if parse is not None else ()),
+            *(function_problems(updates, "updates") if updates is not None else ()),
+            *output_without_parse(output, parse),
+            *common_problems(timeout, output, status_detail),
+            *retry_problems(retry),
         ),
     )
+    return node
 
 
 @overload
@@ -369,107 +384,15 @@ def checkpoint(
     Returns:
         The node, for `define_workflow(nodes=...)`.
     """
-    return CheckpointNode(
+    node: CheckpointNode[object] = CheckpointNode(
         summary=summary,
         function=run,
-        output=_declared_model(output),
+        output=declared_model(output),
         timeout=timeout,
         problems=(
-            *_text_problems("summaryInvalid", "summary", summary, SUMMARY_CHARS_MAX),
-            *(_function_problems(run, "run") if run is not None else ()),
-            *_common_problems(timeout, output, None),
+            *text_problems("summaryInvalid", "summary", summary, SUMMARY_CHARS_MAX),
+            *(function_problems(run, "run") if run is not None else ()),
+            *common_problems(timeout, output, None),
         ),
     )
-
-
-def _declared_model(output: object) -> OutputModel | None:
-    if isinstance(output, type) and issubclass(output, BaseModel):
-        return OutputModel.of(output)
-    return None
-
-
-def _output_model(output: object, function: object) -> OutputModel | None:
-    if output is not None:
-        return _declared_model(output)
-    return returned_model(cast("Callable[..., object]", function)) if callable(function) else None
-
-
-def _function_problems(function: object, what: str) -> Iterator[Problem]:
-    if not callable(function):
-        yield Problem("callbackInvalid", "", f"{what} is {function!r:.60}: use a function")
-        return
-    try:
-        inspect.signature(function).bind(object())
-    except TypeError:
-        yield Problem("callbackInvalid", "", f"{what} takes exactly one argument")
-    except ValueError:
-        # A callable written in C has no signature to look at; it is tried when it runs.
-        return
-
-
-def _command_problems(command: object) -> Iterator[Problem]:
-    if isinstance(command, Command):
-        fault = command.fault()
-        if fault is not None:
-            yield Problem("commandInvalid", "", f"command: {fault}")
-    elif callable(command):
-        yield from _function_problems(command, "the command's function")
-    else:
-        yield Problem(
-            "commandInvalid",
-            "",
-            f"command is {command!r:.60}: use Command([...]) or a function that returns one",
-        )
-
-
-def _output_without_parse(output: object, parse: object) -> Iterator[Problem]:
-    if output is not None and parse is None:
-        yield Problem(
-            "outputNotModel", "", "output: without parse the output is the command's ShellResult"
-        )
-
-
-def _effect_problems(effect: object) -> Iterator[Problem]:
-    if effect is None:
-        yield Problem(
-            "effectMissing",
-            "",
-            "effect is missing: declare idempotent_effect('type') if repeating it is harmless,"
-            " else manual_effect('type')",
-        )
-    elif not isinstance(effect, Effect):
-        yield Problem(
-            "effectMissing",
-            "",
-            f"effect is {effect!r:.60}: declare idempotent_effect('type') if repeating it is"
-            " harmless, else manual_effect('type')",
-        )
-    elif not isinstance(cast("object", effect.type), str):
-        yield Problem("effectTypeInvalid", "", "effect type: use text such as 'repo.read'")
-
-
-def _common_problems(timeout: object, output: object, status_detail: object) -> Iterator[Problem]:
-    yield from timeout_problems("", timeout)
-    if callable(timeout):
-        yield from _function_problems(timeout, "timeout")
-    if output is not None and _declared_model(output) is None:
-        yield Problem("outputNotModel", "", f"output is {output!r:.60}: use a pydantic model class")
-    if status_detail is not None:
-        yield from _text_problems(
-            "statusDetailInvalid", "status_detail", status_detail, STATUS_DETAIL_CHARS_MAX
-        )
-
-
-def _retry_problems(retry: object) -> Iterator[Problem]:
-    if retry is not None and retry_policy(retry) is None:
-        yield Problem(
-            "retryInvalid",
-            "",
-            f"retry is {retry!r:.120}: use Retry(max_attempts=3, on=('failed',),"
-            " delay=timedelta(seconds=10), backoff=2.0)",
-        )
-
-
-def _text_problems(code: str, what: str, text: object, chars_max: int) -> Iterator[Problem]:
-    if not isinstance(text, str) or not text.strip() or len(text) > chars_max:
-        yield Problem(code, "", f"{what}: use text of 1 to {chars_max:,} characters")
+    return node

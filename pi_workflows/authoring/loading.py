@@ -1,8 +1,8 @@
 """Loading a workflow file: its bytes are read once, hashed, and exactly those bytes are executed.
 
-The modules that the file imports from its own directory belong to its source: they are read, hashed and executed the
-same way, and nothing may join them once the workflow is loaded. No `.pyc` is read or written, and the directory is
-not on `sys.path`.
+The modules that the file imports from its own directory belong to its source: they are read, hashed
+and executed the same way, and nothing may join them once the workflow is loaded. No `.pyc` is read
+or written, and the directory is not on `sys.path`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from pi_workflows.authoring.failures import AuthorCode
 from pi_workflows.authoring.workflow import Workflow
 from pi_workflows.base.errors import LateImport, Problem, ProblemsFound
 from pi_workflows.base.limits import SOURCE_BYTES_MAX, SOURCE_FILES_MAX
-from pi_workflows.definition.source import SourceFile, source_revision
+from pi_workflows.definition.source import SourceFile, WorkflowSource, source_revision
 
 _ROOT_MOUNT: Final = ""
-# What the engine itself may import at any time: a file of the workflow's directory never stands in for it.
+# What the engine itself may import at any time: a file of the workflow's directory never stands in
+# for it.
 _OWN_MODULES: Final = frozenset(
     {"annotated_types", "orjson", "pi_workflows", "pydantic", "pydantic_core", "trio"}
 )
@@ -62,8 +63,14 @@ class Loaded:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The paths of the source files, by which an author's lines are recognized in a traceback."""
+        """The paths of the source files: how an author's lines are recognized in a traceback."""
         return frozenset(file.path for file in self.source_files)
+
+    @property
+    def source(self) -> WorkflowSource:
+        """The identity of the source, as a run stores it."""
+        root = self.source_files[0].path
+        return WorkflowSource(type="file", ref=root, revision=self.source_revision)
 
     def is_unchanged(self) -> bool:
         """Return whether every source file still has the bytes that were loaded."""
@@ -83,17 +90,19 @@ def load(
 
     Args:
         path: The file; symbolic links are followed once, at the start.
-        expected: The files that were hashed when the workflow was resolved, the workflow file first. Every one is
-            verified before anything is executed, and no other file of the directory is imported.
+        expected: The files that were hashed when the workflow was resolved, the workflow file
+            first. Every one is verified before anything is executed, and no other file of the
+            directory is imported.
         definition_digest: The digest that the definition must have, checked after loading.
 
     Returns:
-        The workflow. Until `close`, its helper modules stay importable and any other module of its directory is
-        refused with `LateImport`.
+        The workflow. Until `close`, its helper modules stay importable and any other module of its
+        directory is refused with `LateImport`.
 
     Raises:
-        ProblemsFound: Nothing stays loaded. `workflowSourceChanged`: a file is not as expected. `definitionChanged`:
-            the digest is another. `importError`: executing the file failed. `definitionInvalid`: the definition has
+        ProblemsFound: Nothing stays loaded. `workflowSourceChanged`: a file is not as expected.
+            `definitionChanged`: the digest is another. `importError`: executing the file failed.
+                `definitionInvalid`: the definition has
             mistakes, all in `problems`. `sourceInvalid`: the file cannot be read or named so.
     """
     root = Path(os.path.realpath(path))
@@ -153,7 +162,7 @@ class _Directory(MetaPathFinder, Loader):
         self._sealed = False
 
     def verify(self, expected: Sequence[SourceFile]) -> None:
-        """Read every expected file and keep its bytes; raise ProblemsFound for each that differs."""
+        """Read every expected file and keep its bytes; ProblemsFound names each that differs."""
         problems: list[Problem] = []
         if not expected or expected[0].path != str(self._root):
             problems.append(
@@ -308,7 +317,7 @@ class _Directory(MetaPathFinder, Loader):
 
 
 def _read(path: Path) -> _Source:
-    """Read a whole regular file. Raises ProblemsFound (`sourceInvalid`) when it is none or too large."""
+    """Read a whole regular file. Raises ProblemsFound when it is none, or too large."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())

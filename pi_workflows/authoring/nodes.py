@@ -23,7 +23,8 @@ from pi_workflows.base.errors import Problem
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 
-# A function may be plain (run in a thread) or async; what it returns is checked when it has returned.
+# A function may be plain (run in a thread) or async; what it returns is checked when it has
+# returned.
 NodeFunction: TypeAlias = Callable[[Context[Any]], object]
 ActionFunction: TypeAlias = Callable[[ActionContext[Any]], object]
 CommandSource: TypeAlias = Command | Callable[[ActionContext[Any]], object]
@@ -38,7 +39,8 @@ class Node(Generic[OutputT_co]):
         timeout: Active time of one attempt: fixed, computed from the context, or None for no limit.
         output: The model that the output or answer must fit; None for any JSON value.
         status_detail: What people read while the node runs.
-        problems: Mistakes that the constructor found; `define_workflow` reports them with the node's name.
+        problems: Mistakes that the constructor found; `define_workflow` reports them with the
+            node's name.
     """
 
     timeout: Timeout = TIMEOUT_DEFAULT
@@ -54,8 +56,8 @@ class Node(Generic[OutputT_co]):
             field: What errors call it.
 
         Returns:
-            The value as `model_dump(mode="json")` gives it, or unchanged without a model: `canonical.encode` then
-            refuses what is not JSON.
+            The value as `model_dump(mode="json")` gives it, or unchanged without a model:
+            `canonical.encode` then refuses what is not JSON.
 
         Raises:
             ProblemsFound: It does not fit the model (`outputInvalid`).
@@ -64,8 +66,19 @@ class Node(Generic[OutputT_co]):
             return plain_json(value)
         return self.output.json(value, field=field)
 
+    def accept_answer(self, candidate: Json, *, field: str = "answer") -> Json:
+        """Return an answer that a person wrote, checked, as the JSON to store.
+
+        Raises:
+            ProblemsFound: It does not fit the model (`answerInvalid`); each problem names the path.
+        """
+        if self.output is None:
+            return candidate
+        instance = self.output.accept(candidate, field=field, code="answerInvalid")
+        return self.output.json(instance, field=field)
+
     def output_value(self, stored: Json, *, field: str = "output") -> OutputT_co:
-        """Return a stored output as the author's functions see it: a model instance, or the JSON value.
+        """Return a stored output as the author's functions see it: a model instance, or JSON.
 
         Raises:
             ProblemsFound: It does not fit the model (`outputInvalid`).
@@ -76,7 +89,7 @@ class Node(Generic[OutputT_co]):
 
 
 def plain_json(value: object) -> Json:
-    """Return a value with the models in it dumped; anything else that is not JSON is left for the encoder."""
+    """Return a value, a model dumped; what is not JSON then is left for the encoder to refuse."""
     if isinstance(value, BaseModel):
         return cast("Json", value.model_dump(mode="json"))
     return cast("Json", value)
@@ -102,7 +115,8 @@ class ActionNode(Node[OutputT_co]):
     Attributes:
         function: What applies the effect; plain or async.
         effect: What it does to the world.
-        request: Builds the effect's request, which every try must repeat; by default the input and the outputs.
+        request: Builds the effect's request, which every try must repeat; by default the input and
+            the outputs.
         retry: When a visit is tried again.
     """
 

@@ -1,20 +1,23 @@
-"""The declared type of a node's output or a checkpoint's answer, and the way between it and JSON."""
+"""The type of a node's output or a checkpoint's answer, and the way between it and JSON."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
+from pi_workflows.authoring.failures import bounded
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem, ProblemsFound
+from pi_workflows.base.limits import ERROR_CHARS_MAX, FIELD_CHARS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,8 @@ class OutputModel:
         """Return what an author's function returned, checked, as JSON.
 
         Raises:
-            ProblemsFound: The value does not fit (`outputInvalid`); each problem names the path below `field`.
+            ProblemsFound: The value does not fit (`outputInvalid`); each problem names the path
+                below `field`.
         """
         try:
             checked = self.adapter.validate_python(value, by_alias=True, by_name=True)
@@ -53,43 +57,98 @@ class OutputModel:
             ) from None
         return cast("Json", self.adapter.dump_python(checked, mode="json"))
 
-    def value(self, stored: Json, *, field: str, code: str = "outputInvalid") -> object:
-        """Return a JSON value as an instance of the type.
+    def value(self, stored: Json, *, field: str) -> object:
+        """Return a stored value as an instance of the type.
 
         Raises:
-            ProblemsFound: The value does not fit; each problem names the path below `field`.
+            ProblemsFound: The value does not fit (`outputInvalid`); each problem names the path
+                below `field`.
         """
-        content = canonical.encode(stored, field=field)
+        return self._instance(stored, field=field, code="outputInvalid", extra=None)
+
+    def accept(self, candidate: Json, *, field: str, code: str) -> object:
+        """Return a value that a person wrote as an instance of the type.
+
+        Members that no model of the type knows are refused, as typing mistakes would otherwise be
+        dropped silently; a model that says `extra="allow"` or `extra="ignore"` is left to do so.
+
+        Raises:
+            ProblemsFound: The value does not fit (`code`); each problem names the path below
+                `field`.
+        """
+        return self._instance(
+            candidate, field=field, code=code, extra=None if self._is_lenient else "forbid"
+        )
+
+    def _instance(
+        self, value: Json, *, field: str, code: str, extra: Literal["forbid"] | None
+    ) -> object:
+        content = canonical.encode(value, field=field)
         try:
-            return cast("object", self.adapter.validate_json(content, by_alias=True, by_name=True))
+            instance: object = self.adapter.validate_json(
+                content, by_alias=True, by_name=True, extra=extra
+            )
         except ValidationError as error:
             raise ProblemsFound(
                 validation_problems(error, field=field, code=code), code=code
             ) from None
+        return instance
+
+    @property
+    def _is_lenient(self) -> bool:
+        return _allows_extra(self.adapter.core_schema)
+
+
+def _allows_extra(schema: object) -> bool:
+    """Return whether a model of the schema says what becomes of members that it does not know."""
+    if isinstance(schema, Mapping):
+        members = cast("Mapping[str, object]", schema)
+        return any(
+            members.get(name) in ("allow", "ignore")
+            for name in ("extra_behavior", "extra_fields_behavior")
+        ) or any(map(_allows_extra, members.values()))
+    if isinstance(schema, list | tuple):
+        return any(map(_allows_extra, cast("Iterable[object]", schema)))
+    return False
 
 
 def validation_problems(error: ValidationError, *, field: str, code: str) -> list[Problem]:
     """Return pydantic's complaints as problems: the path to each part, and what is wrong there."""
-    return [
-        Problem(code, _place(field, detail["loc"]), detail["msg"])
-        for detail in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return bounded(
+        Problem(code, _place(field, detail["loc"]), _reason(detail)) for detail in details
+    )
 
 
 def _place(field: str, location: tuple[int | str, ...]) -> str:
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return f"{field}{steps}"
+    place = f"{field}{steps}"
+    return place if len(place) <= FIELD_CHARS_MAX else f"{place[: FIELD_CHARS_MAX - 1]}…"
+
+
+def _reason(detail: ErrorDetails) -> str:
+    """Say in one line what is wrong with a part of a value."""
+    match detail["type"]:
+        case "extra_forbidden":
+            return "unknown field: remove it"
+        case "missing":
+            return "is required"
+        case _:
+            text = " ".join(detail["msg"].replace("Input should be", "must be", 1).split())
+            return text if len(text) <= ERROR_CHARS_MAX else f"{text[: ERROR_CHARS_MAX - 1]}…"
 
 
 def returned_model(function: Callable[..., object]) -> OutputModel | None:
     """Return the output model that a function's return annotation declares.
 
     Args:
-        function: A node's function. Only its own `return` annotation is read, never that of a lambda.
+        function: A node's function. Only its own `return` annotation is read, never that of a
+            lambda.
 
     Returns:
-        The model when the annotation is, or holds, a pydantic model or a dataclass; None for plain JSON types and for
-        annotations that cannot be resolved at run time, which hold no type that the function could construct.
+        The model when the annotation is, or holds, a pydantic model or a dataclass; None for plain
+        JSON types and for annotations that cannot be resolved at run time, which hold no type that
+        the function could construct.
     """
     target = inspect.unwrap(function)
     annotation: object = getattr(target, "__annotations__", {}).get("return")
@@ -98,23 +157,26 @@ def returned_model(function: Callable[..., object]) -> OutputModel | None:
         hints = typing.get_type_hints(holder, globalns=getattr(target, "__globals__", {}))
     except (NameError, TypeError, AttributeError, SyntaxError):
         return None
-    resolved: object = hints.get("return")
+    resolved = cast("object", hints.get("return"))
     if not _holds_model(resolved):
         return None
     if isinstance(resolved, type) and issubclass(resolved, BaseModel):
         return OutputModel.of(resolved)
+    form = cast("type[object]", resolved)
     try:
-        return OutputModel(_type_name(resolved), TypeAdapter(cast("type[object]", resolved)))
+        return OutputModel(_type_name(form), TypeAdapter(form))
     except PydanticUserError:
         return None
 
 
 def _holds_model(annotation: object) -> bool:
-    if isinstance(annotation, type) and (
-        issubclass(annotation, BaseModel) or dataclasses.is_dataclass(annotation)
-    ):
+    if isinstance(annotation, type) and _is_model(cast("type[object]", annotation)):
         return True
     return any(_holds_model(argument) for argument in typing.get_args(annotation))
+
+
+def _is_model(kind: type[object]) -> bool:
+    return issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind)
 
 
 def _type_name(annotation: object) -> str:

@@ -30,14 +30,14 @@ class Effect:
 
 
 def idempotent_effect(effect_type: str) -> Effect:
-    """Declare an effect that may be repeated without harm, such as a read or a write under `ctx.effect_key`.
+    """Declare an effect that may be repeated: a read, or a write under `ctx.effect_key`.
 
     Args:
         effect_type: What is done, such as `preview.deploy`; 1-256 characters.
 
     Returns:
-        The declaration for `action(effect=...)` or `shell(effect=...)`. After a crash in the middle the engine
-        runs the callback again.
+        The declaration for `action(effect=...)` or `shell(effect=...)`. After a crash in the middle
+        the engine runs the callback again.
     """
     return Effect(effect_type, "idempotent")
 
@@ -49,8 +49,8 @@ def manual_effect(effect_type: str) -> Effect:
         effect_type: What is done, such as `mail.send`; 1-256 characters.
 
     Returns:
-        The declaration for `action(effect=...)` or `shell(effect=...)`. After a crash in the middle the run stands
-        still until a person has said what happened.
+        The declaration for `action(effect=...)` or `shell(effect=...)`. After a crash in the middle
+        the run stands still until a person has said what happened.
     """
     return Effect(effect_type, "manual")
 
@@ -73,7 +73,7 @@ class Retry:
 
 
 def retry_policy(retry: object) -> RetryPolicy | None:
-    """Return the snapshot's form of a declared retry, or None when a part of it has the wrong type."""
+    """Return the snapshot's form of a declared retry, or None when a part has the wrong type."""
     match retry:
         case Retry(
             max_attempts=int() as attempts,
@@ -96,7 +96,7 @@ def retry_policy(retry: object) -> RetryPolicy | None:
 
 
 def fixed_timeout_ms(timeout: Timeout) -> int | None:
-    """Return a node's budget in active milliseconds: 0 = unlimited, None = computed when it starts."""
+    """Return a budget in active milliseconds: 0 = unlimited, None = computed at the start."""
     if timeout is None:
         return _UNLIMITED_MS
     return -(-timeout // _MILLISECOND) if isinstance(timeout, timedelta) else None
@@ -112,7 +112,8 @@ def computed_timeout_ms(value: object) -> int:
         The budget in active milliseconds; 0 = unlimited.
 
     Raises:
-        PayloadInvalid: It is neither None nor a positive timedelta within the bound (code `timeoutInvalid`).
+        PayloadInvalid: It is neither None nor a positive timedelta within the bound (code
+            `timeoutInvalid`).
     """
     if value is None:
         return _UNLIMITED_MS
@@ -130,7 +131,8 @@ def timeout_problems(where: str, timeout: object) -> Iterator[Problem]:
         yield Problem(
             "timeoutInvalid",
             where,
-            f"timeout={timeout!r:.60}: use a timedelta, a function of the context, or None for no limit",
+            f"timeout={timeout!r:.60}: use a timedelta, a function of the context,"
+            " or None for no limit",
         )
     elif timeout <= timedelta(0):
         yield Problem(

@@ -48,14 +48,23 @@ class Workflow(Generic[InputT]):
     def _input(self) -> OutputModel:
         return OutputModel.of(self.input_model)
 
-    def input_value(self, stored: Json) -> InputT:
-        """Return an input as the author's functions see it.
+    def accept_input(self, candidate: Json) -> InputT:
+        """Return an input that a person wrote, checked.
 
         Raises:
-            ProblemsFound: It does not fit the model (`inputInvalid`); each problem names the path, such as
-                `input.repo`.
+            ProblemsFound: It does not fit the model (`inputInvalid`); each problem names the path,
+                such as `input.repo`.
         """
-        return cast("InputT", self._input.value(stored, field="input", code="inputInvalid"))
+        instance = self._input.accept(candidate, field="input", code="inputInvalid")
+        return cast("InputT", instance)
+
+    def input_value(self, stored: Json) -> InputT:
+        """Return a run's stored input as the author's functions see it.
+
+        Raises:
+            ProblemsFound: It no longer fits the model (`outputInvalid`).
+        """
+        return cast("InputT", self._input.value(stored, field="input"))
 
     def input_json(self, value: InputT) -> Json:
         """Return an input as it is stored: the model's JSON."""

@@ -9,6 +9,9 @@ from pi_workflows.definition.snapshot import Snapshot
 
 
 def definition_digest(snapshot: Snapshot) -> str:
-    """Return `sha256:` and the hex SHA-256 of the snapshot's canonical JSON (the engine contract, section 1.1)."""
+    """Return `sha256:` and the hex SHA-256 of the snapshot's canonical JSON.
+
+    The rule is the engine contract's, section 1.1.
+    """
     content = canonical.encode(snapshot.document(), field="definitionSnapshot")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"

@@ -8,7 +8,8 @@ import hashlib
 def effect_key(run_id: str, effect_type: str, node_path: str, visit: int) -> str:
     """Return the key of the effect that a visit may apply (the engine contract, section 6).
 
-    Authors may send it to a provider as its idempotency key, so it is short ASCII whatever the type holds.
+    Authors may send it to a provider as its idempotency key, so it is short ASCII whatever the type
+    holds.
 
     Args:
         run_id: The run.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pi_workflows.base.errors import Problem
 from pi_workflows.base.limits import (
     EFFECT_TYPE_CHARS_MAX,
+    NODE_NAME_CHARS_MAX,
     NODE_TIMEOUT_MS_MAX,
     NODES_MAX,
     RETRY_ATTEMPTS_MAX,
@@ -30,8 +31,8 @@ from pi_workflows.definition.snapshot import Edge, Node, RetryPolicy, Snapshot
 def snapshot_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
     """Return everything wrong with a definition that its snapshot shows, in reading order.
 
-    The rules are those of the engine contract, sections 1.2 and 1.4. Authors meet them when they define a workflow,
-    the server when it reads a snapshot.
+    The rules are those of the engine contract, sections 1.2 and 1.4. Authors meet them when they
+    define a workflow, the server when it reads a snapshot.
     """
     return (
         *_name_problems(snapshot),
@@ -51,7 +52,8 @@ def _name_problems(snapshot: Snapshot) -> Iterator[Problem]:
         yield Problem(
             "nameInvalid",
             "name",
-            f"{name!r} is no workflow name: use 1-64 lower-case letters, digits and hyphens, not a hyphen first",
+            f"{name!r} is no workflow name: use 1-64 lower-case letters, digits and hyphens, not a"
+            " hyphen first",
         )
     elif name in RESERVED_WORKFLOW_NAMES:
         yield Problem("nameReserved", "name", f"{name!r} is a command's name: choose another")
@@ -59,7 +61,8 @@ def _name_problems(snapshot: Snapshot) -> Iterator[Problem]:
         yield Problem(
             "contractIdInvalid",
             "contract_id",
-            f"{snapshot.contract_id!r}: use 1-128 letters, digits, '.', '_', ':' and '-', a letter or digit first",
+            f"{snapshot.contract_id!r}: use 1-128 letters, digits, '.', '_', ':' and '-', a letter"
+            " or digit first",
         )
     if not 1 <= snapshot.max_steps <= STEPS_MAX:
         yield Problem(
@@ -79,8 +82,8 @@ def _node_problems(path: str, node: Node) -> Iterator[Problem]:
         yield Problem(
             "nodeNameInvalid",
             where,
-            f"{path!r} is no node name: use letters, digits, '_' and '-', a letter or '_' first, at most 100"
-            f" characters, not starting with {RESERVED_NODE_PREFIX!r}",
+            f"{path!r} is no node name: use letters, digits, '_' and '-', a letter or '_' first,"
+            f" at most {NODE_NAME_CHARS_MAX} characters, and not {RESERVED_NODE_PREFIX!r} first",
         )
     if node.timeout_ms is not None and not 0 <= node.timeout_ms <= NODE_TIMEOUT_MS_MAX:
         yield Problem(
@@ -103,8 +106,8 @@ def _retry_problems(where: str, node: Node, retry: RetryPolicy) -> Iterator[Prob
         yield Problem(
             "retryManualEffect",
             where,
-            "retry: a manual effect is never repeated by itself; drop the retry, or declare the effect with"
-            " idempotent_effect(...) if repeating it is harmless",
+            "retry: a manual effect is never repeated by itself; drop the retry, or declare the"
+            " effect with idempotent_effect(...) if repeating it is harmless",
         )
     if node.type == "checkpoint":
         yield Problem(
@@ -143,7 +146,8 @@ def _edge_problems(snapshot: Snapshot) -> Iterator[Problem]:
             yield Problem(
                 "edgeTwice",
                 f"edges.{source}",
-                f"{count} edges leave {source!r}: one is allowed; use switch(...) to choose between targets",
+                f"{count} edges leave {source!r}: one is allowed; use switch(...) to choose between"
+                " targets",
             )
     for edge in snapshot.edges:
         where = f"edges.{edge.source}"
@@ -170,7 +174,8 @@ def _switch_problems(where: str, edge: Edge) -> Iterator[Problem]:
         yield Problem(
             "switchPathInvalid",
             where,
-            f"on={edge.on!r}: write '$.field', '$output.field' (both look at the output) or '$result.outcome'",
+            f"on={edge.on!r}: write '$.field' or '$output.field' for the output, or"
+            " '$result.outcome'",
         )
     elif selector.source == "result":
         for case in edge.cases:

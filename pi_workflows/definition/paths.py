@@ -1,4 +1,4 @@
-"""Names of workflows and nodes, and the paths that composed nodes have (the engine contract, section 1.2)."""
+"""Names of workflows and nodes, and the paths of nodes (the engine contract, section 1.2)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ def retry_delay_ms(node: Node, outcome: NodeOutcome, tries: int) -> int | None:
         tries: The settled attempts of this visit, this one included.
 
     Returns:
-        Milliseconds until the next attempt of the same visit may start, or None when no retry is due.
+        Milliseconds until the next attempt of the same visit may start, or None when no retry is
+        due.
     """
     assert tries > 0, tries
     policy = node.retry

@@ -59,11 +59,12 @@ def route(
         snapshot: A sound definition.
         node_path: The node that settled; one of the snapshot's.
         outcome: How its visit ended, after all retries.
-        read_output: Reads the accepted output; called only for an `ok` node whose switch looks at it.
+        read_output: Reads the accepted output; called only for an `ok` node whose switch looks at
+            it.
 
     Returns:
-        The next node; the run's end when an `ok` node has no edge, or another outcome no `$result.` switch; or why
-        the switch cannot choose.
+        The next node; the run's end when an `ok` node has no edge, or another outcome no `$result.`
+        switch; or why the switch cannot choose.
     """
     assert node_path in snapshot.nodes, node_path
     edge = snapshot.edge_by_source.get(node_path)

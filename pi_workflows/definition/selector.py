@@ -43,5 +43,5 @@ def parse_selector(text: str) -> Selector | None:
 
 
 def case_text(value: Scalar) -> str:
-    """Return a scalar as a case compares it: text as it is, anything else as JSON, so `True` is `"true"`."""
+    """Return a scalar as a case compares it: text as it is, else its JSON; `True` is `"true"`."""
     return value if isinstance(value, str) else canonical.encode(value).decode()

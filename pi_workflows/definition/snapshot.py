@@ -19,10 +19,10 @@ RetriedOutcome: TypeAlias = Literal["failed", "timed_out"]
 
 
 class Document(BaseModel):
-    """The base of the snapshot's parts: frozen, strict, camelCase on the wire, unknown members refused."""
+    """What the snapshot's parts share: frozen, strict, camelCase in JSON, no unknown members."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+        frozen=True, strict=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
     )
 
 
@@ -59,7 +59,7 @@ class Node(Document):
 
     Attributes:
         type: How the engine runs it.
-        timeout_ms: Active milliseconds of one attempt; 0 = unlimited, None = computed when it starts.
+        timeout_ms: Active milliseconds of one attempt; 0 = unlimited, None = computed at the start.
         summary: What a checkpoint asks, in one line.
         status_detail: What people read while the node runs.
         action_form: Whether an action is a function or a command.
@@ -151,14 +151,16 @@ class Snapshot(Document):
             The snapshot, whose graph is sound: routes never meet an unknown node.
 
         Raises:
-            PayloadInvalid: It is not JSON, not this schema, or its graph has problems (ProblemsFound).
+            PayloadInvalid: It is not JSON, not this schema, or its graph has problems
+                (ProblemsFound).
         """
         # Imported here because the checks are written in terms of this model.
         from pi_workflows.definition.graph import snapshot_problems  # noqa: PLC0415
 
-        value = canonical.decode(content, field="definitionSnapshot")
+        # What two readers could take differently is refused before pydantic reads its own way.
+        canonical.decode(content, field="definitionSnapshot")
         try:
-            snapshot = cls.model_validate(value)
+            snapshot = cls.model_validate_json(content)
         except ValidationError as error:
             raise ProblemsFound(
                 Problem(

@@ -19,8 +19,9 @@ class SourceFile(Document):
     """One file that a definition was loaded from.
 
     Attributes:
-        mount: The mount whose workflow it belongs to; empty for the root. The first file of a mount is its workflow
-            file, the others are the helper modules that loading it imported from its directory, by path.
+        mount: The mount whose workflow it belongs to; empty for the root. The first file of a mount
+            is its workflow file, the others are the helper modules that loading it imported from
+            its directory, by path.
         path: Absolute, without symbolic links.
         sha256: The hex SHA-256 of its bytes.
     """
