@@ -34,6 +34,10 @@ REVISION_MAX: Final = 2**53 - 1
 SOCKET_PATH_BYTES_MAX: Final = 107
 # Beyond this many unanswered requests the server stops reading from that connection.
 INFLIGHT_REQUESTS_MAX: Final = 64
+# Connections at once: many viewers and scripts of one user, far from the process's descriptors.
+CONNECTIONS_MAX: Final = 256
+# What one read of a socket takes.
+SOCKET_READ_BYTES: Final = 64 * _KIB
 # A receipt must fit a frame with room for its envelope; checked before the command commits.
 RECEIPT_BYTES_MAX: Final = 512 * _KIB
 # A subscriber that takes nothing for this long is closed; it never delays the others.
@@ -225,9 +229,24 @@ WAL_REPORT_BYTES: Final = 64 * _MIB
 JOURNAL_SIZE_BYTES: Final = 64 * _MIB
 # Another process of the same user may hold a scratch file; the live file has no other.
 BUSY_MS: Final = 5_000
+# Statements kept prepared: more than the product has, as preparing one costs more than running it.
+STATEMENTS_PREPARED_MAX: Final = 512
+# Pages that each connection to the live file keeps in memory.
+PAGE_CACHE_BYTES: Final = 8 * _MIB
+# Smaller content is hashed once more as it is stored: microseconds, against a wrong name for good.
+BLOB_REHASH_BYTES_MAX: Final = 64 * _KIB
+# Parsed definitions and other documents that are kept, and the bytes that they were parsed from.
+DOCUMENTS_KEPT_MAX: Final = 64
+DOCUMENTS_KEPT_BYTES_MAX: Final = 8 * _MIB
+# Events read in one slice of the log; their payloads are at most 64 KiB each.
+EVENTS_SLICE_MAX: Final = 256
+# Pages that one step of a backup copies: 4 MiB, a few milliseconds.
+BACKUP_STEP_PAGES: Final = 1_024
 # The server's log: its files and the size of each.
 LOG_FILES_MAX: Final = 3
 LOG_FILE_BYTES_MAX: Final = 4 * _MIB
+# One line of the log.
+LOG_LINE_CHARS_MAX: Final = 1_024
 # `state.status` looks for violations this long.
 STATE_STATUS_MS: Final = 2_000
 # Receipts of commands without a run.
