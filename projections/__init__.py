@@ -1,1 +1,4 @@
-"""Events become rows: the only code that writes a domain table or a viewer table, live and in replay."""
+"""Events become rows: the only code that writes a domain table or a viewer table.
+
+Live and in replay.
+"""

@@ -1,4 +1,7 @@
-"""`resources` and `leases`: the first projector of every event, run just before the event's own row is appended."""
+"""`resources` and `leases`.
+
+The first projector of every event, run just before the event's own row is appended.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Which projectors an event goes through. Live and replay call these and nothing else.
 
-`raise_revision` comes first, just before the event's row is appended; `apply_event` writes the domain rows, event
-by event; `apply_view` writes the viewer rows, once over the events that share one presentation revision.
+`raise_revision` comes first, just before the event's row is appended; `apply_event` writes the
+domain rows, event
+by event; `apply_view` writes the viewer rows, once over the events that share one presentation
+revision.
 """
 
 from __future__ import annotations
@@ -87,7 +89,10 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = {
 
 
 def raise_revision(event: Stored, db: Projection) -> None:
-    """Raise the revision of the event's resource and move its lease, before the event is appended."""
+    """Raise the revision of the event's resource and move its lease.
+
+    Before the event is appended.
+    """
     lifecycle.raise_revision(event, db)
 
 
@@ -95,7 +100,8 @@ def apply_event(event: Stored, db: Projection) -> None:
     """Write the domain rows of one event.
 
     Raises:
-        AssertionError: The event has no projector, or a projector did not change exactly the rows it must.
+        AssertionError: The event has no projector, or a projector did not change exactly the rows
+            it must.
     """
     projectors = ROUTE.get(type(event.fact))
     assert projectors is not None, f"no projector for {type(event.fact).__name__}"

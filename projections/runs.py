@@ -25,9 +25,7 @@ def queued(event: Stored, fact: RunQueued, db: Projection) -> None:
 def changed(event: Stored, fact: RunEvent, db: Projection) -> None:
     """Set the changed columns of the run and of its place in the queue."""
     if fact.run is not None:
-        db.write(
-            SQL["change_run"], run_id=fact.run_id, at_ms=event.at_ms, **fact.run.model_dump()
-        )
+        db.write(SQL["change_run"], run_id=fact.run_id, at_ms=event.at_ms, **fact.run.model_dump())
     if fact.queue is not None:
         db.write(
             SQL["change_queue"], run_id=fact.run_id, at_ms=event.at_ms, **fact.queue.model_dump()

@@ -1,11 +1,14 @@
-"""The one source of time. Wall time stamps events and judges deadlines; monotonic time measures work."""
+"""The one source of time.
+
+Wall time stamps events and judges deadlines; monotonic time measures work.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import Final, Protocol
+from typing import Protocol
 
-NS_PER_MS: Final = 1_000_000
+from pi_workflows.base.units import NS_PER_MS
 
 
 class Clock(Protocol):

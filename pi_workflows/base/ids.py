@@ -23,7 +23,10 @@ def resource_id(resource_type: str, aggregate_key: str) -> str:
 
 
 def attempt_id(run_id: str, node_path: str, attempt_number: int) -> str:
-    """Return the identity of one attempt; runner and server compute it alike (runner protocol, "Identity")."""
+    """Return the identity of one attempt; runner and server compute it alike.
+
+    Runner protocol, "Identity".
+    """
     return _derived("attempt", run_id, node_path, str(attempt_number))
 
 
@@ -33,8 +36,16 @@ def effect_id(source_resource_id: str, effect_type: str, key: str) -> str:
 
 
 def request_id(run_id: str, attempt: str) -> str:
-    """Return the identity of the one request that an attempt may have (engine contract, section 3)."""
+    """Return the identity of the one request that an attempt may have.
+
+    Engine contract, section 3.
+    """
     return _derived("request", run_id, attempt)
+
+
+def event_id(resource: str, revision: int) -> str:
+    """Return the identity of the one event that gave a resource this revision."""
+    return _derived("event", resource, str(revision))
 
 
 def project_id(canonical_path: str) -> str:

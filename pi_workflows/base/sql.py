@@ -1,6 +1,7 @@
 """SQL as SQL: named statements from `.sql` files, and what may be done with them.
 
-A file holds statements, each under a line `-- name: <snake_case>` and comment lines that say why. Deciders and
+A file holds statements, after an introduction for readers, each under a line `-- name:
+<snake_case>` and comment lines that say why. Deciders and
 views get `Read`, which cannot write; projectors get `Projection`. Neither ever sees a connection.
 """
 
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Protocol, TypeAlias, TypeVar
 
-SqlValue: TypeAlias = None | int | float | str | bytes
+SqlValue: TypeAlias = int | float | str | bytes | None
 T = TypeVar("T")
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)$", re.MULTILINE)
@@ -20,14 +21,20 @@ _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SQL statement: its name for people, its text for SQLite. Parameters are named (`:run_id`)."""
+    """One SQL statement: its name for people, its text for SQLite.
+
+    Parameters are named (`:run_id`).
+    """
 
     name: str
     text: str
 
 
 class Read(Protocol):
-    """Reads inside one transaction. Rows come as the NamedTuple `shape`, whose fields are the columns in order."""
+    """Reads inside one transaction.
+
+    Rows come as the NamedTuple `shape`, whose fields are the columns in order.
+    """
 
     def one(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> T | None:
         """Return the only row, or None. More than one row is our bug (AssertionError)."""
@@ -42,12 +49,18 @@ class Read(Protocol):
         ...
 
     def document(self, parse: Callable[[bytes], T], digest: bytes) -> T:
-        """Return `parse(blob(digest))`, remembered by (parse, digest): a digest never changes its bytes."""
+        """Return `parse(blob(digest))`, remembered by (parse, digest).
+
+        A digest never changes its bytes.
+        """
         ...
 
 
 class Projection(Protocol):
-    """What a projector may do: read projections and journals, write its own tables; never a blob's content."""
+    """What a projector may do.
+
+    Read projections and journals, write its own tables; never a blob's content.
+    """
 
     def one(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> T | None:
         """Return the only row, or None."""
@@ -58,7 +71,10 @@ class Projection(Protocol):
         ...
 
     def write(self, statement: Statement, /, **values: SqlValue) -> None:
-        """Run a write that must change exactly one row; anything else is our bug (AssertionError)."""
+        """Run a write that must change exactly one row; anything else is our bug.
+
+        AssertionError.
+        """
         ...
 
     def write_any(self, statement: Statement, /, **values: SqlValue) -> int:
@@ -77,7 +93,7 @@ def load(package: str, name: str) -> Mapping[str, Statement]:
         The statements by name.
 
     Raises:
-        AssertionError: A name occurs twice, or text stands before the first name.
+        AssertionError: The file has no named statement, or one name twice.
     """
     text = files(package).joinpath(name).read_text(encoding="utf-8")
     found = list(_NAME.finditer(text))

@@ -96,7 +96,9 @@ def decode(event_type: str, payload: bytes) -> Event:
     try:
         return kind.model_validate_json(payload)
     except ValueError as error:
-        raise Corrupt(f"an event of type {event_type} has another shape", code="eventShape") from error
+        raise Corrupt(
+            f"an event of type {event_type} has another shape", code="eventShape"
+        ) from error
 
 
 def named_blobs(payload: Json) -> Iterator[str]:

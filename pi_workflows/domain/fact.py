@@ -30,7 +30,9 @@ ResourceType: TypeAlias = Literal[
 
 
 class Fact(BaseModel):
-    """A frozen piece of an event's payload. Its members are column values: snake_case, digests as hex.
+    """A frozen piece of an event's payload.
+
+    Its members are column values: snake_case, digests as hex.
 
     A member whose name ends in `_hash` names a blob, which then lives as long as the event.
     """
@@ -39,7 +41,10 @@ class Fact(BaseModel):
 
 
 class CommandRef(Fact):
-    """Which command an event belongs to; the events of one command stand side by side in the log."""
+    """Which command an event belongs to.
+
+    The events of one command stand side by side in the log.
+    """
 
     id: str
     name: str
@@ -53,7 +58,10 @@ class ResourceRef(Fact):
 
 
 class LeaseClause(Fact):
-    """A change of ownership that an event carries. Owner identity and token are never part of an event."""
+    """A change of ownership that an event carries.
+
+    Owner identity and token are never part of an event.
+    """
 
     op: Literal["claimed", "released"]
     generation: int
@@ -68,7 +76,10 @@ class ViewRef(Fact):
 
 
 class Event(Fact):
-    """A stored fact, past tense. The header comes from the kernel, everything else from the decider."""
+    """A stored fact, past tense.
+
+    The header comes from the kernel, everything else from the decider.
+    """
 
     type: ClassVar[str]
 
@@ -94,7 +105,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks, by class; the private identity is stored in the event's own column and nowhere else."""
+    """Who asks, by class.
+
+    The private identity is stored in the event's own column and nowhere else.
+    """
 
     type: ActorType
     id: str | None = None
@@ -148,7 +162,8 @@ class Decided:
     """What a decider returns when it does not refuse.
 
     Attributes:
-        drafts: Events in order; the first belongs to the resource that the command names. Empty when there was
+        drafts: Events in order; the first belongs to the resource that the command names. Empty
+            when there was
             nothing to change.
         blobs: Values that the drafts name.
         receipt: What the caller is told.

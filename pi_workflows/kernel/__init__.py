@@ -1,1 +1,4 @@
-"""The one write path: commands in groups, their events, the rows those become; and the way back from the log."""
+"""The one write path: commands in groups, their events, the rows those become.
+
+And the way back from the log.
+"""

@@ -46,14 +46,13 @@ class Claimant:
     """Who takes the claims that the order's events make.
 
     Attributes:
-        owner_type: The class of the owner.
         owner_id: The owner's identity.
         token: 32 random bytes that prove the claim; they stay in memory.
         expires_at_ms: Wall time at which the claim ends unless it is renewed.
     """
 
     owner_id: str
-    token: bytes
+    token: bytes = field(repr=False)
     expires_at_ms: int
 
 
@@ -66,7 +65,8 @@ class Order:
         commands: In order; each sees what the one before it did.
         actor: Who asks.
         command_id: The command's identity in the log.
-        expected_revision: Revision that the first command's run must have; None where the operation has none.
+        expected_revision: Revision that the first command's run must have; None where the operation
+            has none.
         identity: Under which names it is remembered; None for the server's own commands.
         permit: The claim that authorizes it; None where the operation needs none.
         renew_until_ms: Wall time until which the permit is renewed.
@@ -90,7 +90,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """A change of process-local facts only: heartbeats, worker rows, samples. It has no event and no receipt.
+    """A change of process-local facts only, without event or receipt.
+
+    Heartbeats, worker rows, samples.
 
     Attributes:
         work: Runs inside the group's transaction, under a savepoint of its own.

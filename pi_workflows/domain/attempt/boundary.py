@@ -8,9 +8,9 @@ from typing import Final, Literal
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import decode
-from pi_workflows.base.clock import NS_PER_MS
 from pi_workflows.base.errors import LimitExceeded, TransitionDenied
 from pi_workflows.base.sql import Read
+from pi_workflows.base.units import NS_PER_MS
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
 from pi_workflows.definition.snapshot import Snapshot
@@ -143,7 +143,8 @@ def due_node(read: Read, state: RunState, snapshot: Snapshot) -> Due | None:
         snapshot: Its definition.
 
     Returns:
-        A retry of the last visit, the visit that a lost runner left, or a new visit of the next node.
+        A retry of the last visit, the visit that a lost runner left, or a new visit of the next
+        node.
     """
     step = last_step(read, state.run_id)
     delay_ms = 0
@@ -247,7 +248,8 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
 
     Raises:
         NotFound: There is no such run.
-        TransitionDenied: It has ended, the attempt is not the open one, its effect is not settled, an `ok` attempt has no
+        TransitionDenied: It has ended, the attempt is not the open one, its effect is not settled,
+            an `ok` attempt has no
             output, or its output is not the accepted answer.
     """
     state = live_run(read, command.run_id)
@@ -317,7 +319,10 @@ def _consumed(
 def _left_effects(
     read: Read, state: RunState, attempt: OpenAttempt, command: FinishAttempt, at_ms: int
 ) -> list[Draft]:
-    """Return the end of an action's effect that nobody will apply any more (decision on uncertainty)."""
+    """Return the end of an action's effect that nobody will apply any more.
+
+    Decision on uncertainty.
+    """
     if attempt.node_type != "action":
         return []
     left = effects.unsettled(read, state.resource_id)

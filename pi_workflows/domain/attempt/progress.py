@@ -1,4 +1,7 @@
-"""Progress that a node publishes while it works; it never completes a node and never chooses a route."""
+"""Progress that a node publishes while it works.
+
+It never completes a node and never chooses a route.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An effect's life under a runner: reserved before anything happens, tried under a number, settled."""
+"""An effect's life under a runner.
+
+Reserved before anything happens, tried under a number, settled.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,8 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
 
     Raises:
         NotFound: There is no such run.
-        TransitionDenied: It has ended, the attempt is not the open one, or its node declares another effect.
+        TransitionDenied: It has ended, the attempt is not the open one, or its node declares
+            another effect.
         IdempotencyConflict: `effectConflict`, the visit reserved another request before.
     """
     state = live_run(read, command.run_id)
@@ -116,7 +120,7 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
     )
     known = read.one(EffectState, SQL["effect_state"], effect_id=effect_id)
     if known is not None:
-        return _known_effect(read, known, payload)
+        return _known_effect(known, payload)
     row = EffectRow(
         effect_id=effect_id,
         resource_id=ids.resource_id("effect", effect_id),
@@ -153,7 +157,7 @@ def _require_declared(snapshot: Snapshot, attempt: OpenAttempt, command: Reserve
         )
 
 
-def _known_effect(read: Read, known: EffectState, payload: Blob) -> Decided:
+def _known_effect(known: EffectState, payload: Blob) -> Decided:
     """Return what the visit's effect came to so far; the same request adopts it."""
     if known.payload_hash != payload.digest:
         raise IdempotencyConflict(
@@ -204,7 +208,10 @@ def begin_effect(command: BeginEffect, context: Context, read: Read) -> Decided:
 def _is_retry(
     read: Read, state: RunState, attempt: OpenAttempt | None, effect: EffectState
 ) -> bool:
-    """Whether a declared retry reopens a rejected idempotent effect (engine contract, section 6)."""
+    """Whether a declared retry reopens a rejected idempotent effect.
+
+    Engine contract, section 6.
+    """
     if effect.status != "rejected" or attempt is None or effects.is_manual(read, effect):
         return False
     return visit_tries(read, state.run_id, attempt.node_id, attempt.visit_number) > 0

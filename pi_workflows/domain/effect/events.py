@@ -14,7 +14,7 @@ class EffectReserved(Event):
     type: ClassVar[str] = "effect.reserved"
 
     effect: EffectRow
-    request_hash: str | None
+    request_hash: str | None = None
 
 
 class EffectEvent(Event):

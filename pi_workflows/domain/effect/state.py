@@ -21,7 +21,10 @@ SETTLE_QUEUE: Final = "run.settle_queue"
 
 
 class EffectPayload(Fact):
-    """What an action's effect is about: the stored payload, whose digest together with the key is its identity."""
+    """What an action's effect is about.
+
+    The stored payload, whose digest together with the key is its identity.
+    """
 
     node_path: str = Field(alias="nodePath")
     visit: int

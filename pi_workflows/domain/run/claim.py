@@ -53,7 +53,8 @@ class FailLaunch(Command):
     """The runner could not load the workflow.
 
     Attributes:
-        failure: `workflowSourceChanged`, `definitionChanged` or `importError`, and one line for people.
+        failure: `workflowSourceChanged`, `definitionChanged` or `importError`, and one line for
+            people.
     """
 
     failure: Failure
@@ -106,7 +107,10 @@ def claim_run(command: ClaimRun, context: Context, read: Read) -> Decided:
 
 
 def mark_ready(command: MarkReady, context: Context, read: Read) -> Decided:
-    """Decide that the runner may begin: `run.started` the first time, `run.resumed` later. Raises as `live_run`."""
+    """Decide that the runner may begin: `run.started` the first time, `run.resumed` later.
+
+    Raises as `live_run`.
+    """
     state = live_run(read, command.run_id)
     if state.queue_status != "starting":
         raise TransitionDenied("The run does not wait for a runner.", code="runNotStarting")
@@ -135,9 +139,7 @@ def fail_launch(command: FailLaunch, context: Context, read: Read) -> Decided:
 
 def parked(state: RunState, code: str, error: Blob) -> QueueChange:
     """Return the queue columns of a run that stands still for a person."""
-    return state.queue("parked").model_copy(
-        update={"error_code": code, "error_hash": error.hex}
-    )
+    return state.queue("parked").model_copy(update={"error_code": code, "error_hash": error.hex})
 
 
 def release_claim(command: ReleaseClaim, context: Context, read: Read) -> Decided:
@@ -191,13 +193,14 @@ def lose_runner(command: LoseRunner, context: Context, read: Read) -> Decided:
 
 
 def _requeued_status(attempt: OpenAttempt | None) -> Literal["queued", "waiting"]:
-    """Return the status of a run without a runner: one with an answered question still waits for its end."""
+    """Return the status of a run without a runner.
+
+    One with an answered question still waits for its end.
+    """
     return "waiting" if attempt is not None and attempt.status == "waiting" else "queued"
 
 
-def _parked_pause(
-    state: RunState, attempt: OpenAttempt | None, drafts: list[Draft]
-) -> Decided:
+def _parked_pause(state: RunState, attempt: OpenAttempt | None, drafts: list[Draft]) -> Decided:
     """Return the end of a claim that a pause had left with its runner."""
     event = LeaseReleased(
         lease=state.released(),

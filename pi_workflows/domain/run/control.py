@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import OwnershipLost, Outcome, TransitionDenied
+from pi_workflows.base.errors import Outcome, OwnershipLost, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
@@ -52,9 +52,7 @@ def pause_run(command: PauseRun, context: Context, read: Read) -> Decided:
     applying = effects.applying(read, state.resource_id)
     if applying is not None and effects.is_manual(read, applying):
         event = RunPaused(run_id=state.run_id, run=state.run(paused=1), detail=AFTER_STEP)
-        return Decided(
-            drafts=(state.draft(event),), receipt=_paused_receipt(state, AFTER_STEP)
-        )
+        return Decided(drafts=(state.draft(event),), receipt=_paused_receipt(state, AFTER_STEP))
     attempt = open_attempt(read, state.run_id)
     event = RunPaused(
         lease=state.released(),
@@ -87,7 +85,8 @@ def resume_run(command: ResumeRun, context: Context, read: Read) -> Decided:
 
     Raises:
         NotFound: There is no such run.
-        TransitionDenied: It has ended, or one of its effects waits for a person (`effectAmbiguous`).
+        TransitionDenied: It has ended, or one of its effects waits for a person
+            (`effectAmbiguous`).
     """
     state = live_run(read, command.run_id)
     request = pending_request(read, state.run_id)
@@ -125,7 +124,10 @@ def _resumed_queue(
 
 
 def _revised(request: PendingRequest | None) -> RequestChange | None:
-    """Return the open question's next revision: what was answered to the one before no longer counts."""
+    """Return the open question's next revision.
+
+    What was answered to the one before no longer counts.
+    """
     if request is None:
         return None
     return RequestChange(

@@ -1,4 +1,7 @@
-"""The end of a run: one terminal event, everything unfinished closed with it, and the queue told afterwards."""
+"""The end of a run: one terminal event.
+
+Everything unfinished closed with it, and the queue told afterwards.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,7 @@ def fail_run(command: FailRun, context: Context, read: Read) -> Decided:
     return ended(read, context, state, "failed", failure=command.failure)
 
 
-def ended(  # noqa: PLR0913 - the parts of one ending; each has a name at every call
+def ended(
     read: Read,
     context: Context,
     state: RunState,
@@ -148,7 +151,8 @@ def ended(  # noqa: PLR0913 - the parts of one ending; each has a name at every 
         failure: Its error, if it failed or timed out.
 
     Returns:
-        The terminal event, the end of each effect, the settlement effect, and its application as the next command.
+        The terminal event, the end of each effect, the settlement effect, and its application as
+        the next command.
     """
     attempt = open_attempt(read, state.run_id)
     error = failure.blob() if failure else None
@@ -201,9 +205,7 @@ def _closed_requests(read: Read, state: RunState) -> tuple[RequestChange, ...]:
     if request is None:
         return ()
     return (
-        RequestChange(
-            request_id=request.request_id, revision=request.revision, status="cancelled"
-        ),
+        RequestChange(request_id=request.request_id, revision=request.revision, status="cancelled"),
     )
 
 

@@ -1,6 +1,7 @@
 """Facts about a run, its place in the queue and its claim.
 
-Most of them share parts: what changed in the run, in the queue, in the open attempt, in its interval.
+Most of them share parts: what changed in the run, in the queue, in the open attempt, in its
+interval.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How a run comes to be: started from a definition, or restarted from the beginning of an earlier run."""
+"""How a run comes to be.
+
+Started from a definition, or restarted from the beginning of an earlier run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ from typing import Literal, NamedTuple
 
 from pi_workflows.base import canonical, ids
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import IdempotencyConflict, Outcome, RevisionConflict, TransitionDenied
+from pi_workflows.base.errors import (
+    IdempotencyConflict,
+    Outcome,
+    RevisionConflict,
+    TransitionDenied,
+)
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.effect.state import blocking_effect
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
@@ -211,9 +219,7 @@ def _adopted(command: StartRun, known: _Identity) -> Decided:
             field="runId",
             hint="Choose another --run-id, or leave it out.",
         )
-    return Decided(
-        receipt={"runId": known.run_id, "status": known.status}, outcome=Outcome.ADOPTED
-    )
+    return Decided(receipt={"runId": known.run_id, "status": known.status}, outcome=Outcome.ADOPTED)
 
 
 def _require_free_session(read: Read, session: str | None) -> None:
@@ -340,10 +346,11 @@ def _existing_child(read: Read, command: RestartRun, existing: str, child_id: st
 def _restarted(
     read: Read, origin: _Origin, command: RestartRun, child_id: str, at_ms: int
 ) -> RunQueued:
-    """Return the fact of a restart: the parent's definition, input and options, none of its history."""
-    session = (
-        origin.origin_session_id if _reserves(origin) else f"local-{child_id}"
-    )
+    """Return the fact of a restart.
+
+    The parent's definition, input and options, none of its history.
+    """
+    session = origin.origin_session_id if _reserves(origin) else f"local-{child_id}"
     sources = read.all(_Source, SQL["run_sources"], run_id=origin.run_id)
     return RunQueued(
         run=RunRow(

@@ -140,7 +140,10 @@ class OpenAttempt(NamedTuple):
         )
 
     def interrupted(self) -> AttemptChange | None:
-        """Return the change of an attempt that lost its runner; one that waits for a person stays as it is."""
+        """Return the change of an attempt that lost its runner.
+
+        One that waits for a person stays as it is.
+        """
         if self.status == "waiting":
             return None
         return AttemptChange(attempt_id=self.attempt_id, status="interrupted")
@@ -211,7 +214,10 @@ def run_state(read: Read, run_id: str) -> RunState:
 
 
 def live_run(read: Read, run_id: str) -> RunState:
-    """Return the state of a run that has not ended. Raises NotFound, or TransitionDenied `runTerminal`."""
+    """Return the state of a run that has not ended.
+
+    Raises NotFound, or TransitionDenied `runTerminal`.
+    """
     state = run_state(read, run_id)
     if state.is_terminal:
         raise TransitionDenied(

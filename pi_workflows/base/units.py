@@ -1,0 +1,7 @@
+"""Conversions between units, named so that a reader sees which."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NS_PER_MS: Final = 1_000_000

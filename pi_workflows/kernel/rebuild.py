@@ -1,0 +1,120 @@
+"""From the log to the rows.
+
+Every projection again, in an empty database, through the same projectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final
+
+from pi_workflows.base import canonical
+from pi_workflows.base.errors import Corrupt
+from pi_workflows.domain.events import decode, named_blobs
+from pi_workflows.domain.fact import Stored, ViewRef
+from pi_workflows.kernel.projectors import Projectors
+from pi_workflows.store.database import Scratch, Snapshot
+from pi_workflows.store.log import StoredEvent, events
+from pi_workflows.store.transaction import Transaction
+
+# One transaction of the scratch database; only memory and progress depend on it.
+_SLICE_EVENTS: Final = 1_000
+
+
+def rebuild(
+    source: Snapshot,
+    target: Scratch,
+    projectors: Projectors,
+    progress: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Replay a log into an empty database (decision on replay order).
+
+    Args:
+        source: The database whose log is read.
+        target: An empty database with the schema; foreign keys hold in it as they do live.
+        projectors: The ones that the server uses.
+        progress: Called with the number of events replayed so far.
+
+    Returns:
+        How many events were replayed.
+
+    Raises:
+        Corrupt: An event cannot be read, or does not lead to the rows that the schema demands.
+    """
+    with target.transaction() as tx:
+        tx.replay_blobs(source)
+    replay = _Replay(projectors)
+    count = 0
+    stream = events(source)
+    while chunk := list(islice(stream, _SLICE_EVENTS)):
+        with target.transaction() as tx:
+            for event in chunk:
+                replay.apply(event, tx)
+        count += len(chunk)
+        progress(count)
+    with target.transaction() as tx:
+        replay.finish(tx)
+    return count
+
+
+class _Replay:
+    """Replays events one by one and holds back the view until its last event is in."""
+
+    def __init__(self, projectors: Projectors) -> None:
+        self._projectors = projectors
+        self._view: ViewRef | None = None
+        self._shown: list[Stored] = []
+
+    def apply(self, event: StoredEvent, tx: Transaction) -> None:
+        """Append and project one event."""
+        fact = decode(event.event_type, event.payload)
+        stored = Stored(
+            resource_id=event.resource_id,
+            revision=event.resource_revision,
+            actor_type=event.actor_type,
+            actor_id=event.actor_id,
+            lease_generation=event.lease_generation,
+            at_ms=event.recorded_at_ms,
+            fact=fact,
+        )
+        if fact.view != self._view:
+            self.finish(tx)
+        try:
+            self._projectors.raise_revision(stored, tx.projection)
+            tx.replay(event, _named(event))
+            self._projectors.apply_event(stored, tx.projection)
+        except AssertionError as error:
+            # Live, the same event was projected: here the log itself is at fault.
+            raise Corrupt(
+                f"Event {event.event_seq} ({event.event_type}) cannot be replayed: {error}",
+                code="replay",
+            ) from error
+        if fact.view is not None:
+            self._view = fact.view
+            self._shown.append(stored)
+
+    def finish(self, tx: Transaction) -> None:
+        """Write the viewer rows of the command that just ended."""
+        if self._view is not None:
+            try:
+                self._projectors.apply_view(self._view, tuple(self._shown), tx.projection)
+            except AssertionError as error:
+                raise Corrupt(
+                    f"The view of run {self._view.run_id} skips revision {self._view.revision}.",
+                    code="replay",
+                ) from error
+        self._view = None
+        self._shown = []
+
+
+def _named(event: StoredEvent) -> tuple[bytes, ...]:
+    """Return the digests of the blobs that an event's payload names, in order."""
+    payload = canonical.decode(event.payload)
+    return tuple(sorted({bytes.fromhex(name) for name in named_blobs(payload)}))
+
+
+def stored_links(source: Snapshot) -> Iterator[tuple[StoredEvent, tuple[bytes, ...]]]:
+    """Yield each event of a log with the blobs that its payload names."""
+    for event in events(source):
+        yield event, _named(event)
