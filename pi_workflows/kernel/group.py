@@ -5,7 +5,7 @@ Each piece under its own savepoint, answered after COMMIT.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -44,7 +44,13 @@ class Kernel:
         self._projectors = projectors
         self.host = host
 
-    def commit(self, works: Sequence[Work], now_ms: int) -> list[Result]:
+    def commit(
+        self,
+        works: Sequence[Work],
+        now_ms: int,
+        *,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> list[Result]:
         """Do everything that waits in one transaction.
 
         A piece that loses the transaction (disk full, out of memory) is answered `Unavailable`; the
@@ -54,16 +60,18 @@ class Kernel:
         Args:
             works: Orders and chores, in order.
             now_ms: The wall time that all of them are judged by.
+            is_over: Whether the group has worked long enough; asked after each piece.
 
         Returns:
-            One result for each piece: its answer, or Unavailable when nothing of it remains.
+            One result for each piece that was begun, at least the first: its answer, or Unavailable
+            when nothing of it remains. Nothing happened for the pieces after those.
 
         Raises:
             OutcomeUnknown: COMMIT failed and may be durable: answer nobody, end the process.
             AssertionError: Our bug: nothing of the group remains; answer nobody, end the process.
         """
         try:
-            return self._group(works, now_ms)
+            return self._group(works, now_ms, is_over)
         except _GroupLostError as lost:
             return [
                 lost.cause if index == lost.index else self._alone(work, now_ms)
@@ -77,16 +85,23 @@ class Kernel:
     def _alone(self, work: Work, now_ms: int) -> Result:
         """Do one piece in a transaction of its own."""
         try:
-            return self._group((work,), now_ms)[0]
+            return self._group((work,), now_ms, lambda: True)[0]
         except _GroupLostError as lost:
             return lost.cause
         except Unavailable as full:
             return full
 
-    def _group(self, works: Sequence[Work], now_ms: int) -> list[Result]:
-        """Do every piece in one transaction, and commit."""
+    def _group(
+        self, works: Sequence[Work], now_ms: int, is_over: Callable[[], bool]
+    ) -> list[Result]:
+        """Do the pieces in one transaction until its time is over, and commit."""
+        results: list[Result] = []
         with self._store.transaction() as tx:
-            return [self._one(tx, index, work, now_ms) for index, work in enumerate(works)]
+            for index, work in enumerate(works):
+                results.append(self._one(tx, index, work, now_ms))
+                if is_over():
+                    break
+        return results
 
     def _one(self, tx: Transaction, index: int, work: Work, now_ms: int) -> Result:
         """Do one piece, all or nothing."""
