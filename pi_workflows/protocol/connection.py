@@ -32,7 +32,7 @@ from pi_workflows.protocol.views import (
     ViewRunUnwatch,
     ViewRunWatch,
 )
-from pi_workflows.protocol.wire import Payload, refusing
+from pi_workflows.protocol.wire import Payload
 
 _LOST: Final = "The connection to the server was lost."
 _REFUSED: Final = "The server refused to go on with a subscription."
@@ -214,17 +214,19 @@ class ClientState:
         read_payload(operation, document, run_id=run_id, expected_revision=expected_revision)
         if self._hello is not None and not self._may_ask(operation):
             raise self._version_refusal()
-        with refusing():
-            request = Request(
-                request_id=self._new_id("request"),
-                client_id=self._client_id,
-                operation=operation,
-                idempotency_key=self._new_id("key") if key is None else key,
-                payload=document,
-                run_id=run_id,
-                expected_revision=expected_revision,
-            )
-        pending = Pending(request)
+        members: dict[str, Json] = {
+            "type": "request",
+            "requestId": self._new_id("request"),
+            "clientId": self._client_id,
+            "operation": operation.value,
+            "idempotencyKey": self._new_id("key") if key is None else key,
+            "payload": document,
+        }
+        if run_id is not None:
+            members["runId"] = run_id
+        if expected_revision is not None:
+            members["expectedRevision"] = expected_revision
+        pending = Pending(Request.parse(members))
         self._send(pending)
         return pending
 

@@ -68,7 +68,8 @@ def _identity(value: str) -> str:
 
 def _absolute_path(value: str) -> str:
     """Refuse a path that is relative, not normalized, or one that no system call would take."""
-    if not value.startswith("/") or posixpath.normpath(value) != value or "\0" in value:
+    is_normal = posixpath.normpath(value) == value and not value.startswith("//")
+    if not value.startswith("/") or not is_normal or "\0" in value:
         raise PydanticCustomError("path", "must be an absolute, normalized path")
     if len(canonical.utf8(value)) > PATH_BYTES_MAX:
         limit = {"limit": PATH_BYTES_MAX}
@@ -153,7 +154,7 @@ class WireModel(BaseModel):
         Raises:
             PayloadInvalid: With the path of the first member at fault.
         """
-        with refusing(field):
+        with _refusing(field):
             return cls.model_validate(value, by_alias=True, by_name=False, context=_FROM_WIRE)
 
     def document(self) -> dict[str, Json]:
@@ -221,7 +222,7 @@ def _json(value: object) -> Json:
 
 
 @contextmanager
-def refusing(root: str | None = None) -> Generator[None]:
+def _refusing(root: str | None = None) -> Generator[None]:
     """Turn a failed validation into PayloadInvalid.
 
     It names the first member at fault, or the root, and no content.
