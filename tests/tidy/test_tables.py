@@ -117,7 +117,7 @@ def test_a_missing_route_is_found() -> None:
 def test_every_error_says_what_it_is() -> None:
     """Every error has a code of its own and a first line that people can read."""
     _import_all("pi_workflows/base")
-    every = [WorkflowsError, *_errors_below(WorkflowsError)]
+    every: list[type[WorkflowsError]] = [WorkflowsError, *_errors_below(WorkflowsError)]
     assert len(every) > 1
     assert list(undocumented(every)) == []
 
@@ -146,7 +146,8 @@ def test_an_undocumented_error_is_found() -> None:
     class Heir(First):
         """The fifth."""
 
-    assert [found.split(":")[0] for found in undocumented([First, Second])] == ["First", "Second"]
+    twins: tuple[type[WorkflowsError], ...] = (First, Second)
+    assert [found.split(":")[0] for found in undocumented(twins)] == ["First", "Second"]
     wrong: tuple[type[WorkflowsError], ...] = (Silent, Spelt, Heir)
     for kind in wrong:
         assert len(list(undocumented([kind]))) == 1
