@@ -82,11 +82,11 @@ class Projection(Protocol):
         ...
 
 
-def load(package: str, name: str) -> Mapping[str, Statement]:
+def load(package: str | None, name: str) -> Mapping[str, Statement]:
     """Read the named statements of `<package>/<name>`.
 
     Args:
-        package: The importing module's package, dotted.
+        package: The importing module's `__package__`.
         name: The file's name, such as `reads.sql`.
 
     Returns:
@@ -95,6 +95,7 @@ def load(package: str, name: str) -> Mapping[str, Statement]:
     Raises:
         AssertionError: The file has no named statement, or one name twice.
     """
+    assert package, "a module outside a package has no SQL"
     text = files(package).joinpath(name).read_text(encoding="utf-8")
     found = list(_NAME.finditer(text))
     assert found, f"{package}/{name}: no named statement"
