@@ -123,14 +123,12 @@ class Context:
         actor: Who asks.
         command_id: Identity of the command, for events and derived names.
         host_id: The server's own identity as an owner of claims.
-        generation: Generation of the claim that was proved with the command, if one was.
     """
 
     at_ms: int
     actor: Actor
     command_id: str
     host_id: str
-    generation: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

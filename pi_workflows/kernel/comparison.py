@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from pi_workflows.base.sql import SqlValue, Statement, load
-from pi_workflows.store.database import Snapshot
+from pi_workflows.store.snapshot import Snapshot
 
 SQL: Final = load(__package__, "comparison.sql")
 Row: TypeAlias = tuple[SqlValue, ...]
@@ -56,10 +56,15 @@ def compare(left: Snapshot, right: Snapshot) -> list[Difference]:
 def _digest(side: Snapshot, statement: Statement) -> bytes:
     """Return SHA-256 over a table's rows, each value with its type and its length."""
     digest = hashlib.sha256()
-    for row in side.rows(statement):
+    for row in side.each(_row, statement):
         for value in row:
             digest.update(_framed(value))
     return digest.digest()
+
+
+def _row(*values: SqlValue) -> Row:
+    """Return a row as a plain tuple."""
+    return values
 
 
 def _framed(value: SqlValue) -> bytes:
@@ -86,7 +91,7 @@ def _differing(
     """
     width = statement.text.rpartition("ORDER BY")[2].count(",") + 1
     found = 0
-    lefts, rights = left.rows(statement), right.rows(statement)
+    lefts, rights = left.each(_row, statement), right.each(_row, statement)
     here, there = next(lefts, None), next(rights, None)
     while (here is not None or there is not None) and found < _DIFFERENCES_MAX:
         order = _order(here, there, width)

@@ -22,7 +22,7 @@ from pi_workflows.base.limits import EVENT_PAYLOAD_BYTES_MAX, RECEIPT_BYTES_MAX
 from pi_workflows.base.sql import load
 from pi_workflows.domain.deciders import decide
 from pi_workflows.domain.events import decode, named_blobs
-from pi_workflows.domain.fact import Command, Context, Decided, Draft, Stored, ViewRef
+from pi_workflows.domain.fact import Command, Context, Decided, Draft, Event, Stored, ViewRef
 from pi_workflows.kernel.order import Answer, ClientIdentity, Order, WorkerIdentity
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.records import (
@@ -131,7 +131,6 @@ def execute(
         actor=order.actor,
         command_id=order.command_id,
         host_id=host.host_id,
-        generation=order.permit.generation if order.permit else None,
     )
     execution = _Execution(tx, order, context, projectors)
     for command in order.commands:
@@ -220,7 +219,7 @@ class _Execution:
             revision=revision,
             actor_type=actor.type,
             actor_id=actor.id,
-            lease_generation=lease.generation if lease and is_claim else self.context.generation,
+            lease_generation=self._generation(resource_id, draft.event),
             at_ms=at_ms,
             fact=decode(draft.event.type, tx.read.blob(payload.digest)),
         )
@@ -245,10 +244,19 @@ class _Execution:
             self._take_claim(resource_id, lease.generation)
         return event
 
+    def _generation(self, resource_id: str, event: Event) -> int | None:
+        """Return the generation of the resource's own claim under which an event was written."""
+        if event.lease is not None:
+            return event.lease.generation
+        permit = self.order.permit
+        return permit.generation if permit and permit.resource_id == resource_id else None
+
     def _document(self, draft: Draft, *, is_new: bool) -> dict[str, Json]:
         """Return an event's payload: absent parts are left out, null columns of a row stay."""
         dumped: dict[str, Json] = draft.event.model_dump(mode="json", exclude=_HEADER)
-        document = {name: value for name, value in dumped.items() if value is not None}
+        document: dict[str, Json] = {
+            name: value for name, value in dumped.items() if value is not None
+        }
         document["v"] = 1
         document["command"] = {"id": self.order.command_id, "name": self.order.name}
         lease = draft.event.lease

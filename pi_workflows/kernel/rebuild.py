@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from pi_workflows.base import canonical
+from pi_workflows.base.blob import Blob, MediaType
 from pi_workflows.base.errors import Corrupt
+from pi_workflows.base.sql import load
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import Stored, ViewRef
 from pi_workflows.kernel.projectors import Projectors
-from pi_workflows.store.database import Scratch, Snapshot
-from pi_workflows.store.log import StoredEvent, events
+from pi_workflows.store.inactive import Scratch
+from pi_workflows.store.log import events, high_water_mark
+from pi_workflows.store.records import StoredEvent
+from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.store.transaction import Transaction
 
+SQL: Final = load(__package__, "rebuild.sql")
+
+# A value may be 8 MiB; this many at once stay far below what a machine has.
+_SLICE_BLOBS: Final = 16
 # One transaction of the scratch database; only memory and progress depend on it.
 _SLICE_EVENTS: Final = 1_000
 
@@ -42,8 +50,7 @@ def rebuild(
     Raises:
         Corrupt: An event cannot be read, or does not lead to the rows that the schema demands.
     """
-    with target.transaction() as tx:
-        tx.replay_blobs(source)
+    _copy_content(source, target)
     replay = _Replay(projectors)
     count = 0
     stream = events(source)
@@ -56,6 +63,23 @@ def rebuild(
     with target.transaction() as tx:
         replay.finish(tx)
     return count
+
+
+def _copy_content(source: Snapshot, target: Scratch) -> None:
+    """Copy every value and the counter of event numbers: both are primary."""
+    stream = source.each(_StoredBlob, SQL["blobs"])
+    while chunk := list(islice(stream, _SLICE_BLOBS)):
+        with target.transaction() as tx:
+            for blob in chunk:
+                tx.put_blob(Blob(blob.digest, blob.media_type, blob.content), blob.created_at)
+    target.set_high_water_mark(high_water_mark(source))
+
+
+class _StoredBlob(NamedTuple):
+    digest: bytes
+    media_type: MediaType
+    content: bytes
+    created_at: int
 
 
 class _Replay:
@@ -82,7 +106,7 @@ class _Replay:
             self.finish(tx)
         try:
             self._projectors.raise_revision(stored, tx.projection)
-            tx.replay(event, _named(event))
+            tx.restore(event, _named(event))
             self._projectors.apply_event(stored, tx.projection)
         except AssertionError as error:
             # Live, the same event was projected: here the log itself is at fault.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from pi_workflows.base import canonical
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
@@ -14,8 +16,10 @@ from pi_workflows.domain.events import EVENTS, decode
 from pi_workflows.kernel import comparison
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.kernel.rebuild import rebuild, stored_links
-from pi_workflows.store.database import Scratch, Snapshot
-from pi_workflows.store.log import StoredEvent, event_digest, events
+from pi_workflows.store.inactive import Scratch
+from pi_workflows.store.log import events, stored_event_digest
+from pi_workflows.store.records import StoredEvent
+from pi_workflows.store.snapshot import Snapshot
 
 SQL: Final = load(__package__, "verify.sql")
 
@@ -123,7 +127,7 @@ def verify(
     source: Snapshot,
     *,
     quick: bool,
-    scratch: Callable[[], Scratch],
+    scratch: Callable[[], AbstractContextManager[Scratch]],
     projectors: Projectors,
     progress: Callable[[str, int], None] = lambda _name, _count: None,
     is_over: Callable[[], bool] = lambda: False,
@@ -133,7 +137,7 @@ def verify(
     Args:
         source: The database, in one consistent read.
         quick: Leave out digests and the replay of the log.
-        scratch: Makes an empty database for the replay; closed here.
+        scratch: Makes an empty database for the replay, and removes it.
         projectors: The ones that the server uses.
         progress: Called with the name of the check under way and the rows it has read.
         is_over: Whether a deadline has passed; what was found until then is the result.
@@ -153,6 +157,18 @@ def verify(
         finder(found)
         checked.append(name)
     return _result(found, checked)
+
+
+class _Typed(NamedTuple):
+    event_type: str
+    resource_type: str
+    run_id: str
+
+
+class _StoredBlob(NamedTuple):
+    digest: bytes
+    media_type: str
+    content: bytes
 
 
 class _Findings:
@@ -187,13 +203,13 @@ def _result(found: _Findings, checked: list[str], *, is_partial: bool = False) -
 def _finders(
     source: Snapshot,
     quick: bool,  # noqa: FBT001 - passed on
-    scratch: Callable[[], Scratch],
+    scratch: Callable[[], AbstractContextManager[Scratch]],
     projectors: Projectors,
     progress: Callable[[str, int], None],
 ) -> Iterator[tuple[str, Callable[[_Findings], None]]]:
     """Yield each check under its name, cheap ones first."""
     for rule in _RULES:
-        yield rule.code, lambda found, rule=rule: _run_rule(source, rule, found)
+        yield rule.code, partial(_run_rule, source, rule)
     yield "eventShape", lambda found: _event_shapes(source, found)
     if quick:
         return
@@ -206,18 +222,15 @@ def _finders(
 def _run_rule(source: Snapshot, rule: _Check, found: _Findings) -> None:
     """Note every row that a rule's statements return."""
     for statement in rule.statements:
-        for row in source.rows(statement):
-            run_id = row[0] if row else ""
-            found.add(rule.code, rule.explanation, run_id if isinstance(run_id, str) else "")
+        for run_id in source.each(str, statement):
+            found.add(rule.code, rule.explanation, run_id)
 
 
 def _event_shapes(source: Snapshot, found: _Findings) -> None:
     """Note every event whose type is unknown, or whose payload is not one of that type."""
-    for row in source.rows(SQL["event_types"]):
-        event_type, resource_type, run_id = row
-        kind = EVENTS.get(str(event_type))
-        if kind is None or not _fits(str(event_type), str(resource_type)):
-            found.add("eventShape", "An event's type is unknown or not its resource's", str(run_id))
+    for event_type, resource_type, run_id in source.each(_Typed, SQL["event_types"]):
+        if event_type not in EVENTS or not _fits(event_type, resource_type):
+            found.add("eventShape", "An event's type is unknown or not its resource's", run_id)
 
 
 def _fits(event_type: str, resource_type: str) -> bool:
@@ -233,9 +246,8 @@ def _blob_digests(source: Snapshot, found: _Findings, progress: Callable[[str, i
 
     Or not what its media type says.
     """
-    for count, row in enumerate(source.rows(SQL["blobs"])):
-        digest, media_type, content = row
-        assert isinstance(content, bytes), "a STRICT column"
+    for count, blob in enumerate(source.each(_StoredBlob, SQL["blobs"])):
+        digest, media_type, content = blob
         if hashlib.sha256(content).digest() != digest:
             found.add("blobDigest", "A stored value is not the one its digest names", "")
         elif media_type == "application/json" and not _is_canonical(content):
@@ -269,12 +281,12 @@ def _event_digests(
     """Note every event whose digest is not the one that its columns and its predecessor give."""
     for count, event in enumerate(events(source)):
         before = source.one(
-            _digest_of,
+            bytes,
             SQL["previous_digest"],
             resource_id=event.resource_id,
             revision=event.resource_revision - 1,
         )
-        if event_digest(event, before) != event.event_digest:
+        if stored_event_digest(event, before) != event.event_digest:
             found.add(
                 "eventDigest",
                 "An event is not the one its digest names",
@@ -288,11 +300,6 @@ def _event_digests(
             )
         if count % _STEP_ROWS == 0:
             progress("eventDigest", count)
-
-
-def _digest_of(value: bytes) -> bytes:
-    """Return a single digest column."""
-    return value
 
 
 def _is_readable(event: StoredEvent) -> bool:
@@ -312,10 +319,8 @@ def _run_of(source: Snapshot, resource_id: str) -> str:
 def _event_links(source: Snapshot, found: _Findings) -> None:
     """Note every event whose links are not the blobs that its payload names."""
     for event, named in stored_links(source):
-        linked = tuple(
-            row[0] for row in source.rows(SQL["linked_blobs"], event_seq=event.event_seq)
-        )
-        if linked != named:
+        linked = source.all(bytes, SQL["linked_blobs"], event_seq=event.event_seq)
+        if tuple(linked) != named:
             found.add(
                 "eventBlobs",
                 "An event's links are not the values that it names",
@@ -325,22 +330,20 @@ def _event_links(source: Snapshot, found: _Findings) -> None:
 
 def _replay(
     source: Snapshot,
-    scratch: Callable[[], Scratch],
+    scratch: Callable[[], AbstractContextManager[Scratch]],
     projectors: Projectors,
     found: _Findings,
     progress: Callable[[str, int], None],
 ) -> None:
     """Note every row that the log does not give again."""
-    target = scratch()
     try:
-        rebuild(source, target, projectors, lambda count: progress("replay", count))
-        with target.snapshot() as rebuilt:
-            differences = comparison.compare(source, rebuilt)
+        with scratch() as target:
+            rebuild(source, target, projectors, lambda count: progress("replay", count))
+            with target.snapshot() as rebuilt:
+                differences = comparison.compare(source, rebuilt)
     except Corrupt as error:
         found.add("replay", error.message, "")
         return
-    finally:
-        target.close()
     for difference in differences:
         found.add("replay", "A row is not the one that the log gives", _run_in(difference))
 

@@ -233,7 +233,8 @@ def settle_effect(command: SettleEffect, context: Context, read: Read) -> Decide
         return lost_effect(context, state, open_attempt(read, state.run_id), effect)
     error = command.failure.blob() if command.failure else None
     drafts = [_settled(command, context, effect, error)]
-    if command.leaves:
+    # A pause that was decided after the runner's message left makes this the end of its claim too.
+    if command.leaves or state.paused:
         drafts.append(_left(read, state))
     blobs = tuple(blob for blob in (command.result, error) if blob is not None)
     return Decided(drafts=tuple(drafts), blobs=blobs)

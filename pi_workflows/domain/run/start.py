@@ -284,7 +284,7 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
 
     Raises:
         NotFound: There is no such parent.
-        RevisionConflict: `alreadyRestarted`, or the session is busy.
+        RevisionConflict: The parent moved on, `alreadyRestarted`, or the session is busy.
         TransitionDenied: `runNotTerminal` or `effectUnsettled`.
     """
     parent = run_state(read, command.run_id)
@@ -297,6 +297,11 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
             f"Run {command.run_id} has not ended ({parent.status}).",
             code="runNotTerminal",
             hint=f"Cancel it first with: pi-workflows cancel {command.run_id}",
+        )
+    if command.parent_revision != parent.revision:
+        raise RevisionConflict(
+            f"Run {command.run_id} is at revision {parent.revision}, not {command.parent_revision}.",
+            field="expectedRevision",
         )
     effect = blocking_effect(read, parent.resource_id)
     if effect is not None:

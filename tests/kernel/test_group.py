@@ -1,0 +1,79 @@
+"""Group commit, receipts and adoption."""
+
+from __future__ import annotations
+
+from pi_workflows.base.errors import Outcome
+from pi_workflows.domain.run.control import CancelRun, PauseRun
+from pi_workflows.kernel.dispatch import Host
+from pi_workflows.kernel.group import Kernel
+from pi_workflows.kernel.order import Answer
+from projections import route
+from tests.kernel.harness import Harness, begin
+
+
+def test_a_repeated_request_gets_its_stored_receipt(bench: Harness) -> None:
+    """The second sending adopts: one event, the same receipt, `adopted` for `accepted`."""
+    start = bench.start()
+    first = bench.do(start, identity=bench.client("key"))
+    again = bench.do(start, identity=bench.client("key"))
+    assert (first.outcome, again.outcome) == (Outcome.ACCEPTED, Outcome.ADOPTED)
+    assert (again.receipt, again.revision) == (first.receipt, first.revision)
+    assert len(bench.dump("events")) == 1
+    assert len(bench.dump("host_commands")) == 1
+
+
+def test_a_stored_refusal_is_repeated_as_it_was(bench: Harness) -> None:
+    """A refusal is final for its request, even when the reason is gone."""
+    refused = bench.answer(PauseRun("run-1"), identity=bench.client("key"))
+    assert (refused.outcome, refused.code) == (Outcome.NOT_FOUND, "runMissing")
+    bench.do(bench.start())
+    again = bench.answer(PauseRun("run-1"), identity=bench.client("key"))
+    assert (again.outcome, again.code, again.error) == (
+        Outcome.NOT_FOUND,
+        "runMissing",
+        refused.error,
+    )
+
+
+def test_a_key_used_for_something_else_is_a_conflict_and_not_stored(bench: Harness) -> None:
+    """The first request keeps its receipt."""
+    bench.do(bench.start(), identity=bench.client("key"))
+    other = bench.answer(bench.start("run-2"), identity=bench.client("key", b"g" * 32))
+    assert (other.outcome, other.code) == (Outcome.CONFLICT, "requestReused")
+    assert len(bench.dump("host_commands")) == 1
+    assert len(bench.dump("runs")) == 1
+
+
+def test_one_refused_command_of_a_group_leaves_the_others(bench: Harness) -> None:
+    """A group is one transaction, each order in it all or nothing."""
+    works = (
+        bench.order(bench.start("run-1")),
+        bench.order(PauseRun("missing")),
+        bench.order(bench.start("run-2")),
+    )
+    results = bench.kernel.commit(works, bench.clock.now_ms())
+    outcomes = [result.outcome for result in results if isinstance(result, Answer)]
+    assert outcomes == [Outcome.ACCEPTED, Outcome.NOT_FOUND, Outcome.ACCEPTED]
+    assert [row[0] for row in bench.dump("runs")] == ["run-1", "run-2"]
+
+
+def test_another_servers_epoch_writes_nothing(bench: Harness) -> None:
+    """A server that was superseded is refused before anything is decided."""
+    stale = Kernel(bench.store, route, Host(bench.host.host_id, bench.host.epoch - 1))
+    result = stale.commit((bench.order(bench.start()),), bench.clock.now_ms())[0]
+    assert isinstance(result, Answer)
+    assert (result.outcome, result.code) == (Outcome.CLAIM_LOST, "ownerChanged")
+    assert bench.dump("runs") == []
+
+
+def test_the_end_of_a_run_and_its_settlement_commit_together(bench: Harness) -> None:
+    """No reader ever sees a terminal run whose queue entry is still live."""
+    permit = bench.launch()
+    bench.do(begin("one"), permit=permit)
+    answer = bench.do(CancelRun("run-1"), identity=bench.client("key"))
+    assert [event.fact.type for event in answer.events][-2:] == [
+        "run.queue_settled",
+        "effect.applied",
+    ]
+    views = {event.fact.view.revision for event in answer.events if event.fact.view}
+    assert max(views) == answer.views["run-1"]
