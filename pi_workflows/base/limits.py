@@ -36,6 +36,8 @@ SOCKET_PATH_BYTES_MAX: Final = 107
 INFLIGHT_REQUESTS_MAX: Final = 64
 # Connections at once: many viewers and scripts of one user, far from the process's descriptors.
 CONNECTIONS_MAX: Final = 256
+# Subscriptions of one connection: `watch` takes several runs, a viewer a few panes.
+SUBSCRIPTIONS_MAX: Final = 256
 # What one read of a socket takes.
 SOCKET_READ_BYTES: Final = 64 * _KIB
 # A receipt must fit a frame with room for its envelope; checked before the command commits.
@@ -70,9 +72,6 @@ EVENT_PAYLOAD_BYTES_MAX: Final = 64 * _KIB
 CONTENT_PART_BYTES_MAX: Final = 512 * _KIB
 # A content chunk to a viewer, before base64: small enough to leave a connection responsive.
 CONTENT_CHUNK_BYTES_MAX: Final = 192 * _KIB
-# A prompt is refused before a message exists; a node may raise its bound up to the second.
-PROMPT_CHARS_MAX: Final = 96_000
-PROMPT_CHARS_OVERRIDE_MAX: Final = 1_000_000
 # Data of one progress update, and how many (type, key) pairs a run keeps.
 UPDATE_DATA_BYTES_MAX: Final = 64 * _KIB
 UPDATE_KEYS_MAX: Final = 1_024
@@ -140,8 +139,6 @@ ACTIVE_SAMPLE_MS: Final = 5_000
 IDLE_EXIT_MS: Final = 600_000
 # `server stop` waits this long for effects that are applying.
 STOP_GRACE_MS: Final = 30_000
-# A proof of the operator's passphrase counts for its connection this long.
-OPERATOR_PROOF_MS: Final = 600_000
 
 # --- Group commit --------------------------------------------------------------------------------
 
@@ -185,6 +182,11 @@ RUNNER_LOGS_PER_SECOND_MAX: Final = 20
 RUNNER_OUTPUT_BYTES_MAX: Final = 64 * _KIB
 # Each of a shell step's two outputs; the rest is dropped and the result says so.
 SHELL_OUTPUT_CHARS_MAX: Final = 1_000_000
+# A line that a step's reader of lines gets; the rest of a longer one is dropped.
+SHELL_LINE_CHARS_MAX: Final = 16_384
+# Processes of shell steps that one runner may have registered at once; a run works on one node at a
+# time.
+SHELLS_MAX: Final = 64
 # Launches in a row without a new step, and the delays before them, until a run is parked.
 NO_PROGRESS_LAUNCHES_MAX: Final = 3
 NO_PROGRESS_DELAYS_MS: Final = (0, 1_000, 5_000)
@@ -194,6 +196,10 @@ NO_PROGRESS_DELAYS_MS: Final = (0, 1_000, 5_000)
 # One line in, one line out of a resolver or validator.
 CHILD_ANSWER_MS: Final = 30_000
 CHILD_ANSWER_BYTES_MAX: Final = 8 * _MIB
+# Children that load workflows at once, and as many again that wait warm for their next request.
+RESOLVERS_MAX: Final = 4
+# A warm child that nobody asks for this long ends, so that an idle server can leave.
+RESOLVER_WARM_MS: Final = 60_000
 
 # --- Views ---------------------------------------------------------------------------------------
 
@@ -204,10 +210,10 @@ PAGE_BYTES_MAX: Final = 64 * _KIB
 SNAPSHOT_BYTES_MAX: Final = 768 * _KIB
 # Presentation revisions of a run that a reader may continue from.
 VIEW_REVISIONS_KEPT: Final = 256
-# One patch frame; split only between revisions.
-PATCH_BYTES_MAX: Final = 256 * _KIB
 # A definition over this is shown by windows of nodes and edges.
 VIEW_DEFINITION_BYTES_MAX: Final = 128 * _KIB
+# Values up to this come along with the rows of a page; one that is larger is read when it is shown.
+CARRIED_BYTES_MAX: Final = 1 * _KIB
 # Runs in a list when the caller names no number.
 RUN_LIST_DEFAULT: Final = 100
 # `display.reason` in a list item: a fixed phrase.
@@ -249,5 +255,3 @@ LOG_FILE_BYTES_MAX: Final = 4 * _MIB
 LOG_LINE_CHARS_MAX: Final = 1_024
 # `state.status` looks for violations this long.
 STATE_STATUS_MS: Final = 2_000
-# Receipts of commands without a run.
-RECEIPT_KEEP_MS: Final = 30 * 86_400_000

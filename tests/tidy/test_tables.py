@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from pi_workflows.base import limits
 from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.domain.events import EVENTS
 from pi_workflows.domain.fact import Event
@@ -14,6 +15,7 @@ from projections.route import ROUTE
 from tests.tidy.repository import modules
 
 _CODE = re.compile(r"[a-z][A-Za-z]*")
+_WORD = re.compile(r"\w+")
 _EVENT_TYPE = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
@@ -65,6 +67,17 @@ def unrouted(
     for kind in routed:
         if kind not in known:
             yield f"{kind.__name__}: a route, but no stored type"
+
+
+def unused_limits(limits: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
+    """Find limits that bound nothing.
+
+    Args:
+        limits: Their names.
+        texts: The sources of the modules that may use them.
+    """
+    words = set[str]().union(*(_WORD.findall(text) for text in texts))
+    yield from (f"{name} bounds nothing" for name in limits if name not in words)
 
 
 def undocumented(errors: Iterable[type[WorkflowsError]]) -> Iterator[str]:
@@ -152,3 +165,19 @@ def test_an_undocumented_error_is_found() -> None:
     for kind in wrong:
         assert len(list(undocumented([kind]))) == 1
     assert list(undocumented([First])) == []
+
+
+def test_every_limit_bounds_something() -> None:
+    """No limit of the product is only written down."""
+    names = [name for name in vars(limits) if name.isupper() and not name.startswith("_")]
+    assert names
+    own = "pi_workflows/base/limits.py"
+    texts = [each.text for each in modules() if each.is_product and each.path != own]
+    assert list(unused_limits(names, texts)) == []
+
+
+def test_an_unused_limit_is_found() -> None:
+    """A limit that no module names is found, even where its name is part of another."""
+    text = "if count > A_MAX_B:\n"
+    assert list(unused_limits(["A_MAX"], [text])) == ["A_MAX bounds nothing"]
+    assert list(unused_limits(["A_MAX_B"], [text])) == []
