@@ -51,8 +51,6 @@ class Cursor(Protocol):
 class Backup(Protocol):
     """A copy that is under way."""
 
-    done: bool
-
     def step(self, npages: int, /) -> bool:
         """Copy some pages; -1 copies all that are left. True at the end."""
         ...
@@ -62,8 +60,8 @@ class Backup(Protocol):
         ...
 
     @property
-    def page_count(self) -> int:
-        """Pages of the source when it was last looked at."""
+    def remaining(self) -> int:
+        """Pages that were left to copy after the last step."""
         ...
 
 
@@ -76,6 +74,10 @@ class Connection(Protocol):
         self, statements: str, bindings: Values | None = None, /, *, can_cache: bool = True
     ) -> Cursor:
         """Start a statement on a cursor of its own."""
+        ...
+
+    def pragma(self, name: str, value: SqlValue = None, /) -> object:
+        """Set a PRAGMA, or read it when no value is given."""
         ...
 
     def cursor(self) -> Cursor:

@@ -98,10 +98,10 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _identity_difference(connection: Connection) -> str | None:
-    application_id = connection.execute(_SQL["application_id"].text).get
+    application_id = connection.pragma("application_id")
     if application_id != APPLICATION_ID:
         return f"application_id is {application_id!r}"
-    user_version = connection.execute(_SQL["user_version"].text).get
+    user_version = connection.pragma("user_version")
     if user_version != USER_VERSION:
         return f"user_version is {user_version!r}"
     objects = read_shape(connection)

@@ -1,9 +1,3 @@
--- name: application_id
-PRAGMA application_id;
-
--- name: user_version
-PRAGMA user_version;
-
 -- name: identities
 SELECT schema_name, schema_version, schema_digest FROM schema_meta LIMIT 2;
 

@@ -1,0 +1,53 @@
+-- name: position
+-- The number that was given last, of a pruned event too, and the digest that the new one continues.
+SELECT
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0),
+    (
+        SELECT event_digest FROM events
+        WHERE resource_id = :resource_id AND resource_revision = :previous_revision
+    );
+
+-- name: insert_event
+INSERT INTO events (
+    event_seq, event_id, resource_id, resource_revision, event_type, actor_type, actor_id,
+    lease_generation, payload_hash, event_digest, recorded_at
+) VALUES (
+    :event_seq, :event_id, :resource_id, :resource_revision, :event_type, :actor_type, :actor_id,
+    :lease_generation, :payload_hash, :event_digest, :recorded_at
+);
+
+-- name: insert_event_blob
+INSERT INTO event_blobs (event_seq, blob_hash) VALUES (:event_seq, :blob_hash);
+
+-- name: payload
+SELECT blobs.content
+FROM events
+JOIN blobs ON blobs.blob_hash = events.payload_hash
+WHERE events.event_seq = :event_seq;
+
+-- name: events_after
+SELECT
+    events.event_seq, events.event_id, events.resource_id, events.resource_revision,
+    events.event_type, events.actor_type, events.actor_id, events.lease_generation,
+    events.payload_hash, events.event_digest, events.recorded_at, blobs.content
+FROM events
+LEFT JOIN blobs ON blobs.blob_hash = events.payload_hash
+WHERE events.event_seq > :after_seq
+ORDER BY events.event_seq
+LIMIT :slice;
+
+-- name: high_water_mark
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
+
+-- name: last_event
+SELECT
+    events.event_seq, events.event_id, events.resource_id, events.resource_revision,
+    events.event_type, events.actor_type, events.actor_id, events.lease_generation,
+    events.payload_hash, events.event_digest, events.recorded_at, blobs.content
+FROM events
+LEFT JOIN blobs ON blobs.blob_hash = events.payload_hash
+WHERE events.event_seq = (SELECT max(event_seq) FROM events);
+
+-- name: digest_at
+SELECT event_digest FROM events
+WHERE resource_id = :resource_id AND resource_revision = :resource_revision;
