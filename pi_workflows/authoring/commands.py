@@ -42,7 +42,7 @@ class Command:
         if cwd is not None and not isinstance(cwd, str | os.PathLike):
             return "cwd is a path"
         env = cast("object", self.env)
-        if env is not None and not (isinstance(env, Mapping) and _are_variables(env)):
+        if env is not None and not _are_variables(env):
             return "env maps names without '=' to texts, or to None to take one away"
         stdin = cast("object", self.stdin)
         if stdin is not None and not isinstance(stdin, str):
@@ -50,11 +50,14 @@ class Command:
         return None
 
 
-def _are_variables(env: Mapping[object, object]) -> bool:
-    return all(_is_variable(name, value) for name, value in env.items())
+def _are_variables(env: object) -> bool:
+    if not isinstance(env, Mapping):
+        return False
+    return all(map(_is_variable, cast("Mapping[object, object]", env).items()))
 
 
-def _is_variable(name: object, value: object) -> bool:
+def _is_variable(item: tuple[object, object]) -> bool:
+    name, value = item
     if not isinstance(name, str) or not name or "=" in name or "\0" in name:
         return False
     return value is None or (isinstance(value, str) and "\0" not in value)

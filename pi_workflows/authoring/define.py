@@ -22,6 +22,7 @@ from pi_workflows.authoring.nodes import (
     Node,
     ShellNode,
 )
+from pi_workflows.authoring.outputs import qualified_name
 from pi_workflows.authoring.policies import (
     Effect,
     Timeout,
@@ -84,7 +85,7 @@ def define_workflow(
     snapshot = model.Snapshot(
         name=_or(name, "unnamed"),
         contract_id=_or(contract_id, None),
-        input_model=_qualified_name(input),
+        input_model=qualified_name(input) if isinstance(cast("object", input), type) else None,
         start_at=_or(start, next(iter(known), "")),
         max_steps=max_steps if type(max_steps) is int else STEPS_DEFAULT,
         nodes={path: snapshot_node(node) for path, node in known.items()},
@@ -251,12 +252,6 @@ def _annotated_input(function: object) -> type | None:
     if isinstance(origin, type) and issubclass(origin, Context) and arguments:
         return arguments[0] if isinstance(arguments[0], type) else None
     return None
-
-
-def _qualified_name(input_model: object) -> str | None:
-    if not isinstance(input_model, type):
-        return None
-    return f"{input_model.__module__}.{input_model.__qualname__}"
 
 
 def _size_problems(snapshot: model.Snapshot) -> Iterator[Problem]:

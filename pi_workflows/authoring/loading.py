@@ -225,6 +225,7 @@ class _Directory(MetaPathFinder, Loader):
         self._source(path)
         spec = self._spec(self._root.stem, path, None)
         module = importlib.util.module_from_spec(spec)
+        self._modules.append(spec.name)
         sys.modules[spec.name] = module
         with AuthorCode(self._sources, code="importError"):
             self.exec_module(module)
@@ -269,8 +270,8 @@ class _Directory(MetaPathFinder, Loader):
         """Execute the bytes that were hashed."""
         origin = module.__file__
         assert origin is not None, module
-        code = compile(self._sources[origin].content, origin, "exec", dont_inherit=True)
         self._modules.append(module.__name__)
+        code = compile(self._sources[origin].content, origin, "exec", dont_inherit=True)
         exec(code, module.__dict__)  # noqa: S102 - running the author's file is what loading is
 
     def _parent(self, fullname: str, path: Sequence[str] | None) -> str | None:

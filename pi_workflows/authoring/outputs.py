@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, Union, cast
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -154,7 +155,9 @@ def returned_model(function: Callable[..., object]) -> OutputModel | None:
     annotation: object = getattr(target, "__annotations__", {}).get("return")
     holder = SimpleNamespace(__annotations__={"return": annotation})
     try:
-        hints = typing.get_type_hints(holder, globalns=getattr(target, "__globals__", {}))
+        hints = typing.get_type_hints(
+            holder, globalns=getattr(target, "__globals__", {}), include_extras=True
+        )
     except (NameError, TypeError, AttributeError, SyntaxError):
         return None
     resolved = cast("object", hints.get("return"))
@@ -180,6 +183,27 @@ def _is_model(kind: type[object]) -> bool:
 
 
 def _type_name(annotation: object) -> str:
-    if isinstance(annotation, type) and not typing.get_args(annotation):
-        return f"{annotation.__module__}.{annotation.__qualname__}"
-    return str(annotation)
+    """Return a type's name from qualified names only: Python's own text of it changes."""
+    if annotation is None or annotation is type(None):
+        return "None"
+    if annotation is Ellipsis:
+        return "..."
+    origin = cast("object", typing.get_origin(annotation))
+    arguments: tuple[object, ...] = typing.get_args(annotation)
+    if origin is Annotated:
+        return _type_name(arguments[0])
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, arguments))}]"
+    names = [_type_name(argument) for argument in arguments]
+    if origin is Union or origin is types.UnionType:
+        return " | ".join(names)
+    kind = annotation if origin is None else origin
+    if not isinstance(kind, type):
+        return str(annotation)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else qualified_name(kind)
+    return f"{name}[{', '.join(names)}]" if names else name
+
+
+def qualified_name(kind: type[object]) -> str:
+    """Return the module and name under which a type is known."""
+    return f"{kind.__module__}.{kind.__qualname__}"

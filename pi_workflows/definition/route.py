@@ -16,8 +16,9 @@ from pi_workflows.definition.selector import (
 )
 from pi_workflows.definition.snapshot import Edge, Snapshot
 
-# A value in an error line: enough to recognize it.
-_SHOWN_CHARS_MAX = 60
+# A value and the cases in an error line: enough to recognize them.
+_VALUE_CHARS_MAX = 60
+_CASES_CHARS_MAX = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,11 @@ def _select(edge: Edge, selector: Selector, value: Json) -> _Found | Unroutable:
     """Return the scalar that the switch looks at, or why there is none."""
     for member in selector.path:
         if not isinstance(value, Mapping) or member not in value:
-            return Unroutable("noValue", f"{edge.source}: the output has no value at {edge.on}")
+            return _unroutable("noValue", f"{edge.source}: the output has no value at {edge.on}")
         value = value[member]
     if isinstance(value, dict | list):
         kind = "an object" if isinstance(value, dict) else "a list"
-        return Unroutable(
+        return _unroutable(
             "notScalar",
             f"{edge.source}: {edge.on} is {kind}; a switch compares text, numbers or booleans",
         )
@@ -118,10 +119,14 @@ def _case(edge: Edge, value: Scalar) -> Next | Unroutable:
     target = cases.get(text)
     if target is not None:
         return Next(target)
-    shown = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
-    known = ", ".join(sorted(cases))
-    if len(known) > 4 * _SHOWN_CHARS_MAX:
-        known = f"{known[: 4 * _SHOWN_CHARS_MAX]}…"
-    return Unroutable(
-        "noCase", f"{edge.source}: {edge.on} is {shown!r}, which is no case ({known})"
-    )
+    shown = _shortened(repr(text), _VALUE_CHARS_MAX)
+    known = _shortened(", ".join(map(repr, sorted(cases))), _CASES_CHARS_MAX)
+    return _unroutable("noCase", f"{edge.source}: {edge.on} is {shown}, which is no case ({known})")
+
+
+def _shortened(text: str, chars_max: int) -> str:
+    return text if len(text) <= chars_max else f"{text[: chars_max - 1]}…"
+
+
+def _unroutable(code: str, message: str) -> Unroutable:
+    return Unroutable(code, " ".join(message.split()))

@@ -65,6 +65,12 @@ class Resolver:
             problem = Problem(error.reason_code, error.field or "", error.message)
             return problems_document((problem,))
 
+    def close(self) -> None:
+        """Forget the loaded workflow."""
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
+
     def _list(self, request: Request) -> Json:
         searched = directories(Path(request.project_path), _path(request.definitions_path))
         return WorkflowItems(items=tuple(map(_item, listed(searched)))).document()
@@ -96,8 +102,7 @@ class Resolver:
         if kept is not None:
             if kept.source_files[0].path == str(path.resolve()) and kept.is_unchanged():
                 return kept
-            self._loaded = None
-            kept.close()
+            self.close()
         self._loaded = load(path)
         return self._loaded
 

@@ -1,0 +1,132 @@
+"""A definition as lines of text that a person reads: what `check` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pi_workflows.definition.snapshot import Edge, Node, Snapshot
+
+# People know their models by name; the module's part of it is for the digest.
+_MODULE: Final = re.compile(r"(?:\w+\.)+(?=\w)")
+_UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
+
+
+def outline(snapshot: Snapshot) -> list[str]:
+    """Describe a definition's graph.
+
+    Args:
+        snapshot: A sound definition.
+
+    Returns:
+        Lines without newline: the workflow, then each node in the order in which a run can reach
+        it, with its ways out. A way back to a node that leads here is marked as a loop. The same
+        definition always gives the same lines.
+    """
+    count = len(snapshot.nodes)
+    facts = [
+        f"{count} node" if count == 1 else f"{count} nodes",
+        f"at most {snapshot.max_steps:,} steps",
+    ]
+    if snapshot.input_model is not None:
+        facts.append(f"input {_MODULE.sub('', snapshot.input_model)}")
+    if snapshot.contract_id is not None:
+        facts.append(f"contract {snapshot.contract_id}")
+    lines = [f"{snapshot.name}: {', '.join(facts)}"]
+    back = _back_ways(snapshot)
+    for path in _reached(snapshot):
+        start = " (start)" if path == snapshot.start_at else ""
+        lines.append(f"  {path}{start}: {', '.join(_facts(snapshot.nodes[path]))}")
+        edge = snapshot.edge_by_source.get(path)
+        if edge is None:
+            lines.append("    ends the run")
+        else:
+            lines.extend(f"    {way}" for way in _ways(edge, back))
+    return lines
+
+
+def _facts(node: Node) -> Iterator[str]:
+    yield node.action_form if node.action_form == "shell" else node.type
+    if node.summary is not None:
+        yield repr(node.summary)
+    if node.effect is not None:
+        yield f"effect {node.effect.type} ({node.effect.recovery})"
+    if node.output_model is not None:
+        word = "answer" if node.type == "checkpoint" else "output"
+        yield f"{word} {_MODULE.sub('', node.output_model)}"
+    if node.type == "checkpoint":
+        # Its budget is that of building the question; waiting for the answer costs none.
+        return
+    if node.timeout_ms is None:
+        yield "time limit computed"
+    elif node.timeout_ms == 0:
+        yield "no time limit"
+    else:
+        yield f"at most {_duration(node.timeout_ms)}"
+    if node.retry is not None:
+        delay = f" after {_duration(node.retry.delay_ms)}" if node.retry.delay_ms else " at once"
+        growth = f", times {node.retry.backoff:g} each" if node.retry.backoff > 1 else ""
+        outcomes = " or ".join(node.retry.on)
+        yield f"up to {node.retry.max_attempts} tries when {outcomes},{delay}{growth}"
+
+
+def _duration(ms: int) -> str:
+    """Return a duration in its two greatest units, such as `1 h 30 min`."""
+    parts: list[str] = []
+    for unit, size in _UNITS:
+        amount, ms = divmod(ms, size)
+        if amount:
+            parts.append(f"{amount} {unit}")
+    return " ".join(parts[:2]) or "0 ms"
+
+
+def _ways(edge: Edge, back: frozenset[tuple[str, str]]) -> Iterator[str]:
+    def target(name: str) -> str:
+        return f"-> {name}{' (loop)' if (edge.source, name) in back else ''}"
+
+    if edge.to is not None:
+        yield target(edge.to)
+    for case, name in sorted((edge.cases or {}).items()):
+        yield f"{edge.on} = {case} {target(name)}"
+
+
+def _targets(snapshot: Snapshot, path: str) -> list[str]:
+    edge = snapshot.edge_by_source.get(path)
+    if edge is None:
+        return []
+    by_case = sorted((edge.cases or {}).items())
+    return [edge.to] if edge.to is not None else list(dict.fromkeys(name for _, name in by_case))
+
+
+def _reached(snapshot: Snapshot) -> list[str]:
+    """Return the nodes by their distance from the start."""
+    order = {snapshot.start_at: None}
+    waiting = [snapshot.start_at]
+    for path in waiting:
+        for target in _targets(snapshot, path):
+            if target not in order:
+                order[target] = None
+                waiting.append(target)
+    return list(order)
+
+
+def _back_ways(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Return the edges that close a loop, found depth first from the start."""
+    found: set[tuple[str, str]] = set()
+    above: set[str] = {snapshot.start_at}
+    seen: set[str] = {snapshot.start_at}
+    stack = [(snapshot.start_at, iter(_targets(snapshot, snapshot.start_at)))]
+    while stack:
+        path, targets = stack[-1]
+        target = next(targets, None)
+        if target is None:
+            above.discard(path)
+            stack.pop()
+        elif target in above:
+            found.add((path, target))
+        elif target not in seen:
+            seen.add(target)
+            above.add(target)
+            stack.append((target, iter(_targets(snapshot, target))))
+    return frozenset(found)
