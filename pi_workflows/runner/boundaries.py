@@ -1,0 +1,179 @@
+"""Where one attempt ends and the next begins: what is proposed then, and what becomes history."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import BaseModel
+
+from pi_workflows.authoring.workflow import Workflow
+from pi_workflows.base import ids
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.clock import Clock
+from pi_workflows.protocol.proposals import Failure
+from pi_workflows.runner import plan
+from pi_workflows.runner.attempts import Attempt, Settlement, deadline_ns
+from pi_workflows.runner.contents import Contents
+from pi_workflows.runner.history import History
+from pi_workflows.runner.plan import Enter, Later, Over, Settled, Step
+from pi_workflows.runner.proposals import Proposals
+
+# A command without its values, generously.
+_COMMAND_BYTES: Final = 512
+
+
+class Boundaries:
+    """Begins and settles attempts, one after the other, from whichever thread executes them.
+
+    The commands of a settlement wait for what follows it, so that "finish this, start that" is one
+    proposal.
+
+    Attributes:
+        history: The run so far.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        workflow: Workflow[BaseModel],
+        history: History,
+        *,
+        proposals: Proposals,
+        contents: Contents,
+        clock: Clock,
+    ) -> None:
+        """Continue a run.
+
+        Args:
+            run_id: The run.
+            workflow: Its definition.
+            history: What it has done.
+            proposals: Where boundaries are proposed.
+            contents: How large values travel.
+            clock: What measures active time.
+        """
+        self.history = history
+        self._run_id = run_id
+        self._workflow = workflow
+        self._proposals = proposals
+        self._contents = contents
+        self._clock = clock
+        self._settled: list[Json] = []
+        self._settled_bytes = 0
+        self._must_follow = False
+
+    def begin(self, step: Enter, timeout_ms: int) -> Attempt:
+        """Begin an attempt and propose it together with the settlement before it.
+
+        The caller has waited for room.
+
+        Args:
+            step: What to attempt.
+            timeout_ms: Its budget in active milliseconds; 0 = unlimited.
+        """
+        path = step.node_path
+        number = self.history.attempts.get(path, 0) + 1
+        self.history.attempts[path] = number
+        self.history.visits[path] = step.visit
+        started_ns = self._clock.monotonic_ns()
+        attempt = Attempt(
+            step=step,
+            node=self._workflow.nodes[path],
+            attempt_id=ids.attempt_id(self._run_id, path, number),
+            attempt_number=number,
+            timeout_ms=timeout_ms,
+            started_ns=started_ns,
+            deadline_ns=deadline_ns(started_ns, timeout_ms),
+        )
+        start: dict[str, Json] = {
+            "command": "startAttempt",
+            "attemptId": attempt.attempt_id,
+            "nodePath": path,
+            "visit": step.visit,
+            "attemptNumber": number,
+            "nodeType": self._workflow.snapshot.nodes[path].type,
+            "timeoutMs": timeout_ms,
+        }
+        self._proposals.add(
+            (*self._settled, start),
+            content_bytes=self._settled_bytes + _COMMAND_BYTES,
+            must_follow=self._must_follow,
+        )
+        self._forget()
+        return attempt
+
+    def settle(self, attempt: Attempt, settlement: Settlement) -> Step:
+        """Settle an attempt and return what follows; `begin`, `propose` or `leave` proposes it."""
+        attempt.is_open = False
+        elapsed_ns = self._clock.monotonic_ns() - attempt.started_ns
+        self._finish(attempt.attempt_id, settlement, elapsed_ns)
+        step = attempt.step
+        return self._after(step.node_path, step.visit, step.tries + 1, settlement)
+
+    def settle_answered(
+        self, attempt_id: str, node_path: str, visit: int, tries: int, answer: bytes
+    ) -> Step:
+        """Settle an attempt whose answer was accepted. No time of it was active here."""
+        settlement = Settlement("ok", output=answer)
+        self._finish(attempt_id, settlement, 0)
+        return self._after(node_path, visit, tries + 1, settlement)
+
+    async def propose(self) -> None:
+        """Propose the settlement without anything that follows it, and wait for the answer."""
+        commands = self._settled
+        self._forget()
+        await self._proposals.conclude(commands)
+
+    async def leave(self, last: Over | Later) -> None:
+        """Propose the settlement with the end of the run, or with its return to the queue."""
+        commands = self._settled
+        if isinstance(last, Later):
+            commands.append({"command": "requeue", "delayMs": last.delay_ms})
+        else:
+            commands.append(self._finish_run(last))
+        self._forget()
+        await self._proposals.conclude(commands, leaves=True)
+
+    def _after(self, node_path: str, visit: int, tries: int, settlement: Settlement) -> Step:
+        self.history.settle(node_path, settlement.outcome, settlement.output, settlement.failure)
+        settled = Settled(node_path, visit, tries, settlement.outcome)
+        return plan.after(self._workflow.snapshot, self.history, settled)
+
+    def _finish(self, attempt_id: str, settlement: Settlement, elapsed_ns: int) -> None:
+        """Keep the command that settles an attempt."""
+        finish: dict[str, Json] = {
+            "command": "finishAttempt",
+            "attemptId": attempt_id,
+            "outcome": settlement.outcome,
+            "elapsedNs": elapsed_ns,
+        }
+        if settlement.output is not None:
+            self._name(finish, "output", settlement.output)
+        if settlement.receipt is not None:
+            finish["receipt"] = settlement.receipt
+            self._settled_bytes += _COMMAND_BYTES
+        self._fail(finish, settlement.failure)
+        self._settled.append(finish)
+        self._settled_bytes += _COMMAND_BYTES
+
+    def _finish_run(self, last: Over) -> Json:
+        finish: dict[str, Json] = {"command": "finishRun", "outcome": last.outcome}
+        if last.output is not None:
+            self._name(finish, "output", last.output)
+        self._fail(finish, last.failure)
+        return finish
+
+    def _name(self, command: dict[str, Json], member: str, content: bytes) -> None:
+        """Let a command name a value."""
+        command[member], was_put = self._contents.ref(content)
+        self._settled_bytes += 0 if was_put else len(content)
+        self._must_follow = self._must_follow or was_put
+
+    def _fail(self, command: dict[str, Json], failure: Failure | None) -> None:
+        """Let a command say why."""
+        if failure is not None:
+            command["error"] = failure.document()
+            self._settled_bytes += len(failure.message)
+
+    def _forget(self) -> None:
+        self._settled, self._settled_bytes, self._must_follow = [], 0, False

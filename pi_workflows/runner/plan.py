@@ -1,0 +1,135 @@
+"""What a run does next, from its history and its definition. Pure: the server decides alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pi_workflows.definition.retry import retry_delay_ms
+from pi_workflows.definition.route import Next, Unroutable, route
+from pi_workflows.definition.selector import NodeOutcome
+from pi_workflows.definition.snapshot import Snapshot
+from pi_workflows.protocol.proposals import Failure
+from pi_workflows.protocol.runner import Resume
+from pi_workflows.runner.history import History
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """A new attempt of a visit.
+
+    Attributes:
+        node_path: The node.
+        visit: Which entry of that path, from 1.
+        tries: The visit's settled attempts.
+    """
+
+    node_path: str
+    visit: int
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A retry is due after so many milliseconds; the run leaves its runner until then."""
+
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """The run ends.
+
+    Attributes:
+        outcome: How.
+        output: The final node's output in canonical bytes, of a completed run.
+        failure: Why, of a run that is not completed.
+    """
+
+    outcome: Literal["completed", "failed", "timed_out"]
+    output: bytes | None = None
+    failure: Failure | None = None
+
+
+Step: TypeAlias = Enter | Later | Over
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The attempt that settled last.
+
+    Attributes:
+        node_path: Its node.
+        visit: Its visit.
+        tries: The visit's settled attempts, this one included.
+        outcome: How it ended.
+    """
+
+    node_path: str
+    visit: int
+    tries: int
+    outcome: NodeOutcome
+
+
+def first(snapshot: Snapshot, history: History, resume: Resume | None) -> Step:
+    """Return what a runner does first.
+
+    Args:
+        snapshot: The definition.
+        history: What happened before this launch.
+        resume: Where the run stood; None at its start. An accepted answer has already become
+            history.
+
+    Returns:
+        The first step. A retry that is due after a delay has waited already: that is why this
+        runner was launched.
+    """
+    if resume is not None and resume.open is not None:
+        left = resume.open
+        return _enter(snapshot, history, Enter(left.node_path, left.visit, left.tries))
+    if resume is None or resume.last is None:
+        return _enter(snapshot, history, Enter(snapshot.start_at, 1, 0))
+    last = resume.last
+    step = after(snapshot, history, Settled(last.node_path, last.visit, last.tries, last.outcome))
+    if isinstance(step, Later):
+        return _enter(snapshot, history, Enter(last.node_path, last.visit, last.tries))
+    return step
+
+
+def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
+    """Return what follows a settled attempt, which is part of the history.
+
+    Args:
+        snapshot: The definition.
+        history: The run so far.
+        settled: The attempt.
+
+    Returns:
+        A retry of the same visit, the next node, or the run's end.
+    """
+    path = settled.node_path
+    delay_ms = retry_delay_ms(snapshot.nodes[path], settled.outcome, settled.tries)
+    if delay_ms is not None:
+        retry = _enter(snapshot, history, Enter(path, settled.visit, settled.tries))
+        return Later(delay_ms) if delay_ms and isinstance(retry, Enter) else retry
+    chosen = route(snapshot, path, settled.outcome, lambda: history.output(path))
+    if isinstance(chosen, Next):
+        visit = history.visits.get(chosen.node_path, 0) + 1
+        return _enter(snapshot, history, Enter(chosen.node_path, visit, 0))
+    if isinstance(chosen, Unroutable):
+        return Over("failed", failure=Failure.of(chosen.code, chosen.message))
+    if chosen.outcome == "completed":
+        return Over("completed", output=history.outputs[path])
+    failure = history.failures.get(path) or Failure(code="failed", message="no reason is known")
+    named = Failure.of(failure.code, f"{path}: {failure.message}")
+    return Over("timed_out" if chosen.outcome == "timed_out" else "failed", failure=named)
+
+
+def _enter(snapshot: Snapshot, history: History, step: Enter) -> Step:
+    """Return the step, or the run's end when it has taken all the steps that it may."""
+    if history.step_total < snapshot.max_steps:
+        return step
+    message = (
+        f"the run took {snapshot.max_steps} steps, which is its limit, before {step.node_path}"
+    )
+    return Over("failed", failure=Failure.of("maxSteps", message))
