@@ -115,7 +115,8 @@ def _only_cause(error: BaseException) -> BaseException:
     """Return the error that a group was made of when it is the only one."""
     while isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
-        if len(group.exceptions) > 1:
+        first, *others = group.exceptions
+        if others:
             return group
-        error = group.exceptions[0]
+        error = first
     return error

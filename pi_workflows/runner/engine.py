@@ -143,7 +143,7 @@ class Engine:
                 return burst
 
     async def _settle(self, attempt: Attempt, settlement: Settlement) -> Step:
-        """Settle an attempt. A function that does not end takes this process along, not the step."""
+        """Settle an attempt. A function that does not end takes this process, not the step."""
         step = self._boundaries.settle(attempt, settlement)
         if settlement.is_stuck and isinstance(step, Enter):
             await self._boundaries.propose()
@@ -179,7 +179,7 @@ class Engine:
 
 
 def _bursting_ms(workflow: Workflow[BaseModel]) -> dict[str, int]:
-    """Return the plain compute nodes with a fixed budget: they may follow one another in a thread."""
+    """Return the plain compute nodes with a fixed budget: they may share a stay in a thread."""
     found: dict[str, int] = {}
     for path, node in workflow.nodes.items():
         timeout_ms = workflow.snapshot.nodes[path].timeout_ms

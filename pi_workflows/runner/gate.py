@@ -15,14 +15,15 @@ command's own name and the errors of `exec`.
 
 from __future__ import annotations
 
-# The public modules `signal` and `typing` bring others, which would double this program's time.
+import os
+import sys
+
 TYPE_CHECKING = False
+# The public modules `signal` and `typing` bring others, which would double this program's time.
 if TYPE_CHECKING:
     import signal as _signal
 else:
     import _signal
-import os
-import sys
 
 _READ_BYTES = 65_536
 _NOT_EXECUTED = 127

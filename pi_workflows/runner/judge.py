@@ -38,7 +38,7 @@ class Judge:
                 return timed_out(attempt.timeout_ms, is_stuck=is_stuck)
 
     def output(self, node: AnyNode, value: object) -> Settlement:
-        """Settle a node with an output, or as `failed`: it is no JSON, too large, not its model's."""
+        """Settle a node with an output, or as `failed`: no JSON, too large, not its model's."""
         content = b""
         with Caught() as caught:
             content = encoded(node.output_json(value), field="output")
