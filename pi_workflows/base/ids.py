@@ -9,6 +9,8 @@ import secrets
 _DERIVED_HEX = 40
 _RUN_RANDOM_BYTES = 8
 _TOKEN_BYTES = 32
+# As many as a 64-bit number has at most.
+_REVISION_DIGITS = 19
 
 
 def _derived(prefix: str, *parts: str) -> str:
@@ -44,8 +46,11 @@ def request_id(run_id: str, attempt: str) -> str:
 
 
 def event_id(resource: str, revision: int) -> str:
-    """Return the identity of the one event that gave a resource this revision."""
-    return _derived("event", resource, str(revision))
+    """Return the identity of the one event that gave a resource this revision.
+
+    It sorts as the revisions do, so that a resource's next event lands beside its last one.
+    """
+    return f"event-{resource}-{revision:0{_REVISION_DIGITS}d}"
 
 
 def project_id(canonical_path: str) -> str:
