@@ -1,0 +1,20 @@
+-- name: named_content
+-- A value, if an event of the run or of one of its effects names it: those links live as long as
+-- the run and lead an index.
+SELECT b.media_type, b.byte_length, substr(b.content, :start + 1, :bytes_max)
+FROM runs AS r
+CROSS JOIN blobs AS b ON b.blob_hash = :digest
+WHERE r.run_id = :run_id AND EXISTS (
+    SELECT 1
+    FROM event_blobs AS n
+    CROSS JOIN events AS e ON e.event_seq = n.event_seq
+    LEFT JOIN effects AS f ON f.resource_id = e.resource_id
+    WHERE n.blob_hash = b.blob_hash
+      AND (e.resource_id = r.resource_id OR f.source_resource_id = r.resource_id))
+
+-- name: value
+-- A value by its digest, small ones with their content.
+SELECT blob_hash, media_type, byte_length,
+       CASE WHEN byte_length <= :carried_bytes THEN content END
+FROM blobs
+WHERE blob_hash = :digest

@@ -1,0 +1,218 @@
+"""Windows of what grows with a run: its steps, its trace, the updates of its nodes.
+
+Each is a range on a key, so that a page costs the same at any length of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from pi_workflows.base.errors import RevisionConflict
+from pi_workflows.base.limits import CARRIED_BYTES_MAX, PAGE_BYTES_MAX, UPDATE_KEYS_MAX
+from pi_workflows.base.sql import Read, load
+from pi_workflows.definition.snapshot import Snapshot
+from pi_workflows.domain.events import decode
+from pi_workflows.protocol.views import PageKind, RunPage
+from pi_workflows.views.facts import RunFacts, run_facts
+from pi_workflows.views.graph import graph_at
+from pi_workflows.views.heads import json_list, node_heads, step_total
+from pi_workflows.views.items import (
+    StepRow,
+    UpdateRow,
+    attempt_of,
+    node_of,
+    step_item,
+    trace_item,
+    update_item,
+)
+from pi_workflows.views.page import Page, around, window
+
+SQL: Final = load(__package__, "pages.sql")
+
+
+class _TraceRow(NamedTuple):
+    seq: int
+    at_ms: int
+    event_type: str
+    payload: bytes
+
+
+class _NodeId(NamedTuple):
+    value: str
+
+
+class _Current(NamedTuple):
+    update_id: str
+    run_revision: int
+    update_type: str
+    update_key: str
+
+
+def run_page(
+    read: Read,
+    run_id: str,
+    kind: PageKind,
+    cursor: int | None,
+    expected_revision: int | None = None,
+) -> RunPage:
+    """Return a window of a run's items.
+
+    Args:
+        read: One consistent read.
+        run_id: The run.
+        kind: `steps` or `trace`.
+        cursor: The index of an item, from 0; None is the end. In the trace it is the `seq` of the
+            last item that the caller has.
+        expected_revision: The presentation revision that the page has to be of.
+
+    Returns:
+        `pi-workflows.run-page.v1`. Steps carry the graph as it stood at the cursor.
+
+    Raises:
+        NotFound: There is no such run.
+        RevisionConflict: The run's view changed since.
+    """
+    facts = run_facts(read, run_id)
+    if expected_revision not in (None, facts.revision):
+        raise RevisionConflict(
+            f"The view of run {run_id} is at revision {facts.revision}.", field="expectedRevision"
+        )
+    if kind == "trace":
+        page = trace_page(read, facts, cursor)
+        return RunPage(
+            run_id=run_id,
+            revision=facts.revision,
+            kind=kind,
+            cursor=cursor,
+            start=page.start,
+            total=page.total,
+            items=tuple(page.documents),
+        )
+    total = step_total(read, run_id)
+    page = steps_page(read, run_id, total, cursor)
+    snapshot = read.document(Snapshot.parse, facts.definition_hash)
+    heads = node_heads(read, run_id, snapshot.nodes)
+    last = max(0, total - 1)
+    graph = graph_at(read, run_id, heads, last if cursor is None else min(cursor, last))
+    return RunPage(
+        run_id=run_id,
+        revision=facts.revision,
+        kind=kind,
+        cursor=cursor,
+        start=page.start,
+        total=page.total,
+        items=tuple(page.documents),
+        graph_steps=tuple(graph.steps.documents),
+        graph_cursor=graph.cursor,
+        taken_transitions=graph.transitions,
+    )
+
+
+def steps_page(
+    read: Read, run_id: str, total: int, cursor: int | None, bytes_max: int = PAGE_BYTES_MAX
+) -> Page:
+    """Return a window of a run's steps.
+
+    Args:
+        read: The view's read.
+        run_id: The run.
+        total: How many steps it has.
+        cursor: The index of a step; None is the last.
+        bytes_max: Bytes of the items.
+
+    Returns:
+        The page.
+    """
+    places = window(total, cursor)
+    rows = read.all(
+        StepRow,
+        SQL["steps"],
+        run_id=run_id,
+        start=places.start,
+        stop=places.stop,
+        carried_bytes=CARRIED_BYTES_MAX,
+    )
+    return around(
+        total, cursor, lambda index: step_item(read, rows[index - places.start]), bytes_max
+    )
+
+
+def trace_page(
+    read: Read, facts: RunFacts, cursor: int | None, bytes_max: int = PAGE_BYTES_MAX
+) -> Page:
+    """Return a window of a run's trace.
+
+    Args:
+        read: The view's read.
+        facts: The run.
+        cursor: An index into the trace, which is the `seq` of the item before; None is the end.
+        bytes_max: Bytes of the items.
+
+    Returns:
+        The page; the total is the run's revision.
+    """
+    places = window(facts.run_revision, cursor)
+    rows = read.all(
+        _TraceRow,
+        SQL["trace"],
+        resource_id=facts.resource_id,
+        start=places.start,
+        stop=places.stop,
+    )
+
+    def item(index: int) -> bytes:
+        row = rows[index - places.start]
+        fact = decode(row.event_type, row.payload)
+        attempt_id = attempt_of(fact)
+        is_nameless = attempt_id is not None and node_of(fact) is None
+        node_id = _node_of_attempt(read, attempt_id) if is_nameless else None
+        return trace_item(facts.run_id, row.seq, row.at_ms, fact, node_id)
+
+    return around(facts.run_revision, cursor, item, bytes_max)
+
+
+def _node_of_attempt(read: Read, attempt_id: str | None) -> str | None:
+    """Return the node of an attempt."""
+    row = read.one(_NodeId, SQL["attempt_node"], attempt_id=attempt_id)
+    return row.value if row is not None else None
+
+
+def updates_page(
+    read: Read, run_id: str, attempt_ids: Iterable[str], bytes_max: int = PAGE_BYTES_MAX
+) -> Page:
+    """Return the newest update of each type and key, in the order in which they were published.
+
+    Args:
+        read: The view's read.
+        run_id: The run.
+        attempt_ids: The newest attempt of each node: what an earlier one said is over.
+        bytes_max: Bytes of the items.
+
+    Returns:
+        The last ones; the total counts the keys.
+    """
+    current = read.all(
+        _Current,
+        SQL["current_updates"],
+        attempt_ids=json_list(attempt_ids),
+        updates_max=UPDATE_KEYS_MAX,
+    )
+    current.sort(key=lambda row: row.run_revision)
+    # The same key of two nodes is one account; the later one stands.
+    newest = {(row.update_type, row.update_key): row.update_id for row in current}
+    kept = set(newest.values())
+    listed = [row.update_id for row in current if row.update_id in kept]
+    places = window(len(listed), None)
+    rows = read.all(
+        UpdateRow,
+        SQL["updates"],
+        update_ids=json_list(listed[places.start : places.stop]),
+        carried_bytes=CARRIED_BYTES_MAX,
+    )
+    return around(
+        len(listed),
+        None,
+        lambda index: update_item(read, run_id, rows[index - places.start]),
+        bytes_max,
+    )

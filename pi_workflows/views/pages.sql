@@ -1,0 +1,68 @@
+-- name: steps
+-- A range of a run's steps with the values that they name; small values come along.
+SELECT a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.node_type, a.status,
+       a.started_at, a.finished_at,
+       a.prompt_hash, p.media_type, p.byte_length,
+       CASE WHEN p.byte_length <= :carried_bytes THEN p.content END,
+       a.output_hash, o.media_type, o.byte_length,
+       CASE WHEN o.byte_length <= :carried_bytes THEN o.content END,
+       a.receipt_hash, c.media_type, c.byte_length,
+       CASE WHEN c.byte_length <= :carried_bytes THEN c.content END,
+       a.error_hash, e.media_type, e.byte_length,
+       CASE WHEN e.byte_length <= :carried_bytes THEN e.content END
+FROM run_steps AS t
+CROSS JOIN node_attempts AS a ON a.attempt_id = t.attempt_id
+LEFT JOIN blobs AS p ON p.blob_hash = a.prompt_hash
+LEFT JOIN blobs AS o ON o.blob_hash = a.output_hash
+LEFT JOIN blobs AS c ON c.blob_hash = a.receipt_hash
+LEFT JOIN blobs AS e ON e.blob_hash = a.error_hash
+WHERE t.run_id = :run_id AND t.step_index >= :start AND t.step_index < :stop
+ORDER BY t.step_index
+
+-- name: trace
+-- A range of a run's events: a place in the trace is a revision of the run's resource.
+SELECT e.resource_revision, e.recorded_at, e.event_type, b.content
+FROM events AS e
+CROSS JOIN blobs AS b ON b.blob_hash = e.payload_hash
+WHERE e.resource_id = :resource_id
+  AND e.resource_revision > :start AND e.resource_revision <= :stop
+ORDER BY e.resource_revision
+
+-- name: attempt_node
+-- The node of an attempt that an event names without its node.
+SELECT node_id FROM node_attempts WHERE attempt_id = :attempt_id
+
+-- name: current_updates
+-- The newest update of each type and key of these attempts. Index workflow_updates_key is skipped
+-- through: one lookup for each key, however often it was published.
+WITH RECURSIVE current (attempt_id, update_type, update_key, update_id) AS (
+    SELECT u.attempt_id, u.update_type, u.update_key, u.update_id
+    FROM json_each(:attempt_ids) AS asked
+    CROSS JOIN workflow_updates AS u ON u.update_id = (
+        SELECT n.update_id FROM workflow_updates AS n
+        WHERE n.attempt_id = asked.value
+        ORDER BY n.update_type, n.update_key, n.update_seq DESC LIMIT 1)
+    UNION ALL
+    SELECT u.attempt_id, u.update_type, u.update_key, u.update_id
+    FROM current AS c
+    CROSS JOIN workflow_updates AS u ON u.update_id = (
+        SELECT n.update_id FROM workflow_updates AS n
+        WHERE n.attempt_id = c.attempt_id
+          AND (n.update_type, n.update_key) > (c.update_type, c.update_key)
+        ORDER BY n.update_type, n.update_key, n.update_seq DESC LIMIT 1)
+    LIMIT :updates_max
+)
+SELECT u.update_id, u.run_revision, u.update_type, u.update_key
+FROM current AS c
+CROSS JOIN workflow_updates AS u ON u.update_id = c.update_id
+
+-- name: updates
+-- Updates with their data.
+SELECT u.update_id, u.run_revision, u.recorded_at, a.node_id, u.attempt_id,
+       u.update_type, u.update_key, u.data_hash, d.media_type, d.byte_length,
+       CASE WHEN d.byte_length <= :carried_bytes THEN d.content END
+FROM json_each(:update_ids) AS asked
+CROSS JOIN workflow_updates AS u ON u.update_id = asked.value
+CROSS JOIN node_attempts AS a ON a.attempt_id = u.attempt_id
+CROSS JOIN blobs AS d ON d.blob_hash = u.data_hash
+ORDER BY asked.key
