@@ -209,6 +209,7 @@ _json_values = st.recursive(
 _objects = st.dictionaries(_texts, _json_values, max_size=3)
 
 
+@pytest.mark.slow
 @given(values=st.lists(_objects, max_size=3), data=st.data())
 def test_any_objects_in_any_pieces_come_out_whole(
     values: list[dict[str, canonical.Json]], data: st.DataObject

@@ -237,6 +237,6 @@ def test_nothing_else_of_a_client_environment_is_taken() -> None:
 @pytest.mark.parametrize("half", ["cursor", "revision"])
 def test_a_page_continues_one_revision(half: str) -> None:
     """A cursor without its revision, and the other way round, means nothing."""
-    payload = {"cursor": 1, "revision": "7"}
+    payload: dict[str, Json] = {"cursor": 1, "revision": "7"}
     del payload[half]
-    _refused(Operation.VIEW_RUNS_PAGE, dict(payload))
+    _refused(Operation.VIEW_RUNS_PAGE, payload)

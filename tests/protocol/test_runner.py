@@ -54,7 +54,6 @@ from pi_workflows.protocol.runner import (
     Resume,
     Stop,
 )
-from pi_workflows.protocol.wire import WireModel
 
 _DIGEST: Final = "sha256:" + "d" * 64
 _MOUNT: Final = Mount(
@@ -124,7 +123,7 @@ _FROM_SERVER: Final[dict[str, FromServer]] = {
     "stop": Stop(reason="pause", grace_ms=5_000),
 }
 
-_COMMANDS: Final[tuple[WireModel, ...]] = (
+_COMMANDS: Final[tuple[Command, ...]] = (
     StartAttempt(
         attempt_id="attempt-1",
         node_path="plan",
@@ -165,9 +164,7 @@ _FROM_RUNNER: Final[dict[str, FromRunner]] = {
     "child": _CHILD,
     "log": Log(level="info", text="loaded"),
     **{
-        f"propose-{command.model_dump()['command']}": Propose(
-            seq=1, commands=(cast("Command", command),)
-        )
+        f"propose-{command.model_dump()['command']}": Propose(seq=1, commands=(command,))
         for command in _COMMANDS
     },
 }
