@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pi_workflows.base.blob import Blob
@@ -311,3 +313,49 @@ def test_a_stale_revision_is_a_conflict(bench: Harness) -> None:
     bench.do(bench.start())
     answer = bench.answer(PauseRun("run-1"), expected_revision=7)
     assert (answer.outcome, answer.code) == (Outcome.CONFLICT, "staleRevision")
+
+
+def test_a_runner_lost_before_its_requeue_does_not_shorten_a_retrys_delay(bench: Harness) -> None:
+    """The run is due again when the retry is, counted from the failure."""
+    retried = definition(
+        {"one": {"retry": {"maxAttempts": 2, "on": ["failed"], "delayMs": 9_000, "backoff": 1}}}
+    )
+    permit = bench.launch(workflow=retried)
+    bench.do(begin("one"), permit=permit)
+    bench.do(end("one", outcome="failed"), permit=permit)
+    bench.clock.advance_ms(2_000)
+    bench.do(LoseRunner("run-1", 0, counted=True, detail="killed"), permit=permit)
+    bench.clock.advance_ms(6_999)
+    assert bench.answer(ClaimRun("run-1")).code == "runNotDue"
+    bench.clock.advance_ms(1)
+    permit = bench.relaunch()
+    bench.do(begin("one", number=2), permit=permit)
+
+
+def test_a_run_that_did_not_complete_says_why(bench: Harness) -> None:
+    """Neither a failure nor a timeout ends a run without an error."""
+    permit = bench.launch()
+    bench.do(begin("one"), permit=permit)
+    bench.do(end("one", outcome="timed_out"), permit=permit)
+    for outcome in ("failed", "timed_out"):
+        silent = replace(finish(outcome=outcome), failure=None)
+        assert bench.answer(silent, permit=permit).code == "errorMissing"
+    bench.do(finish(outcome="timed_out"), permit=permit)
+    assert status(bench) == ("timed_out", 0, "failed", None)
+
+
+def test_an_answered_run_that_was_paused_still_waits_for_its_end(bench: Harness) -> None:
+    """Pause and resume after the answer lose nothing: the same attempt ends with it."""
+    permit = bench.launch(workflow=GATE)
+    bench.do(begin("work"), permit=permit)
+    bench.do(end("work", 1), begin("gate", node_type="checkpoint"), permit=permit)
+    asked = bench.do(ask("gate"), permit=permit)
+    request = asked.events[0].fact.model_dump()["request"]["request_id"]
+    bench.do(AnswerCheckpoint("run-1", request, 1, "s", "k", Blob.json("yes")))
+    bench.relaunch()
+    bench.do(PauseRun("run-1"))
+    bench.do(ResumeRun("run-1"))
+    assert status(bench) == ("waiting", 0, "queued", None)
+    permit = bench.relaunch()
+    bench.do(end("gate", "yes"), permit=permit)
+    bench.do(finish("yes"), permit=permit)

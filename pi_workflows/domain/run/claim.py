@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Outcome, TransitionDenied
 from pi_workflows.base.limits import NO_PROGRESS_DELAYS_MS, NO_PROGRESS_LAUNCHES_MAX
 from pi_workflows.base.sql import Read
+from pi_workflows.domain.attempt.boundary import due_node
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft, LeaseClause
 from pi_workflows.domain.failure import Failure
@@ -25,12 +25,15 @@ from pi_workflows.domain.run.events import (
     RunWorkerNoProgress,
 )
 from pi_workflows.domain.run.state import (
+    LastStep,
     OpenAttempt,
     RunState,
     last_step,
     live_run,
     open_attempt,
     run_state,
+    snapshot_of,
+    unclaimed_status,
 )
 
 EFFECT_AMBIGUOUS = "effectAmbiguous"
@@ -178,11 +181,12 @@ def lose_runner(command: LoseRunner, context: Context, read: Read) -> Decided:
     if losses >= NO_PROGRESS_LAUNCHES_MAX:
         return _no_progress(command, state, attempt, drafts)
     delay_ms = NO_PROGRESS_DELAYS_MS[losses] if command.counted else 0
+    available_at = max(context.at_ms + delay_ms, _retry_at(read, state, attempt, step))
     event = RunRequeued(
         lease=state.released(),
         run_id=state.run_id,
-        run=state.run(status=_requeued_status(attempt)),
-        queue=state.queue("queued", available_at=context.at_ms + delay_ms).model_copy(
+        run=state.run(status=unclaimed_status(attempt)),
+        queue=state.queue("queued", available_at=available_at).model_copy(
             update={"consecutive_errors": losses}
         ),
         attempt=attempt.interrupted() if attempt else None,
@@ -192,12 +196,14 @@ def lose_runner(command: LoseRunner, context: Context, read: Read) -> Decided:
     return Decided(drafts=(state.draft(event), *drafts))
 
 
-def _requeued_status(attempt: OpenAttempt | None) -> Literal["queued", "waiting"]:
-    """Return the status of a run without a runner.
-
-    One with an answered question still waits for its end.
-    """
-    return "waiting" if attempt is not None and attempt.status == "waiting" else "queued"
+def _retry_at(
+    read: Read, state: RunState, attempt: OpenAttempt | None, step: LastStep | None
+) -> int:
+    """Return when the retry is due that the lost runner was about to wait for, or 0."""
+    if attempt is not None or step is None:
+        return 0
+    due = due_node(read, state, snapshot_of(read, state))
+    return step.finished_at + due.delay_ms if due is not None else 0
 
 
 def _parked_pause(state: RunState, attempt: OpenAttempt | None, drafts: list[Draft]) -> Decided:

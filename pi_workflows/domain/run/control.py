@@ -19,6 +19,7 @@ from pi_workflows.domain.run.state import (
     open_attempt,
     pending_request,
     run_state,
+    unclaimed_status,
 )
 
 AFTER_STEP = "after the current step"
@@ -105,7 +106,10 @@ def resume_run(command: ResumeRun, context: Context, read: Read) -> Decided:
     event = RunResumeRequested(
         run_id=state.run_id,
         run=state.run(
-            paused=0, status="queued" if request is None and not state.is_claimed else None
+            paused=0,
+            status=None
+            if request is not None or state.is_claimed
+            else unclaimed_status(open_attempt(read, state.run_id)),
         ),
         queue=_resumed_queue(state, request, context.at_ms),
         request=_revised(request),

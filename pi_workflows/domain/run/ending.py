@@ -100,14 +100,15 @@ def finish_run(command: FinishRun, context: Context, read: Read) -> Decided:
     if open_attempt(read, command.run_id) is not None:
         raise TransitionDenied("An attempt is still open.", code="attemptOpen")
     step = last_step(read, command.run_id)
+    if command.outcome != "completed" and command.failure is None:
+        raise TransitionDenied("A run that did not complete has an error.", code="errorMissing")
     if command.outcome == "failed":
-        if command.failure is None:
-            raise TransitionDenied("A failed run needs an error.", code="errorMissing")
-    elif step is None or _route_end(read, state, step) != command.outcome:
+        return ended(read, context, state, "failed", failure=command.failure)
+    if step is None or _route_end(read, state, step) != command.outcome:
         raise TransitionDenied(f"The route does not end {command.outcome}.", code="routeMismatch")
-    elif command.outcome == "completed" and command.output is None:
+    if command.outcome == "completed" and command.output is None:
         raise TransitionDenied("A completed run needs an output.", code="outputMissing")
-    elif command.output is not None and command.output.digest != step.output_hash:
+    if command.output is not None and command.output.digest != step.output_hash:
         raise TransitionDenied("The output is not the final node's.", code="outputMismatch")
     return ended(
         read, context, state, command.outcome, output=command.output, failure=command.failure

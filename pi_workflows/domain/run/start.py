@@ -300,7 +300,7 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
         )
     if command.parent_revision != parent.revision:
         raise RevisionConflict(
-            f"Run {command.run_id} is at revision {parent.revision}, not {command.parent_revision}.",
+            f"Run {command.run_id} is at revision {parent.revision}, not the one asked for.",
             field="expectedRevision",
         )
     effect = blocking_effect(read, parent.resource_id)

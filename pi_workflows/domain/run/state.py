@@ -159,6 +159,7 @@ class LastStep(NamedTuple):
     attempt_number: int
     status: Literal["completed", "failed", "timed_out", "cancelled"]
     output_hash: bytes | None
+    finished_at: int
 
 
 class NodeAttempt(NamedTuple):
@@ -249,6 +250,15 @@ def visit_tries(read: Read, run_id: str, node_id: str, visit_number: int) -> int
         Number, SQL["visit_tries"], run_id=run_id, node_id=node_id, visit_number=visit_number
     )
     return row.value if row else 0
+
+
+def unclaimed_status(attempt: OpenAttempt | None) -> Literal["queued", "waiting"]:
+    """Return the status of a run that waits for a runner.
+
+    One whose question was answered still waits: its attempt ends only when a runner takes the
+    answer.
+    """
+    return "waiting" if attempt is not None and attempt.status == "waiting" else "queued"
 
 
 def pending_request(read: Read, run_id: str) -> PendingRequest | None:

@@ -1,0 +1,70 @@
+"""A run's history does not make its next step dearer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from pi_workflows.domain.fact import Command
+from pi_workflows.store.records import Permit
+from pi_workflows.store.statistics import Totals, measure
+from tests.kernel.harness import Harness, begin, definition, end
+
+STEPS = 1_000
+SHARE_MAX = 0.02
+# Content is stored under its digest, so each new value lands on a page of its own once the index
+# is wide. In a nearly empty database several share a page, which says nothing about a run.
+HISTORY_STEPS = 4_000
+AHEAD = 16
+
+LOOP = definition({"one": {}}, [{"from": "one", "to": "one"}], max_steps=HISTORY_STEPS + 1)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a hundred steps took."""
+
+    statements: int
+    vm_steps: int
+    wal_bytes: int
+
+
+def hundred(bench: Harness, permit: Permit, first: int) -> Cost:
+    """Take a hundred steps and return what they cost."""
+    totals = Totals()
+    bench.store.checkpoint(truncate=True)
+    with measure(bench.store, totals.add):
+        for number in range(first, first + 100):
+            bench.clock.advance_ms(3)
+            bench.do(
+                end("one", {"n": number}, number=number),
+                begin("one", visit=number + 1, number=number + 1),
+                permit=permit,
+            )
+    return Cost(totals.statements, totals.vm_steps, bench.store.wal_bytes())
+
+
+def fill(bench: Harness) -> None:
+    """Give the database the history of another run, as a runner that runs ahead writes it."""
+    permit = bench.launch("earlier", workflow=LOOP)
+    bench.do(begin("one", run_id="earlier"), permit=permit)
+    for first in range(1, HISTORY_STEPS, AHEAD):
+        commands: list[Command] = []
+        for number in range(first, first + AHEAD):
+            commands.append(end("one", {"n": -number}, run_id="earlier", number=number))
+            commands.append(begin("one", run_id="earlier", visit=number + 1, number=number + 1))
+        bench.do(*commands[: -1 if first + AHEAD > HISTORY_STEPS else None], permit=permit)
+
+
+@pytest.mark.slow
+def test_the_last_hundred_steps_cost_what_the_second_hundred_did(bench: Harness) -> None:
+    """Statements, VM steps and bytes of the log stay within two percent over 1,000 steps."""
+    fill(bench)
+    permit = bench.launch(workflow=LOOP)
+    bench.do(begin("one"), permit=permit)
+    costs = [hundred(bench, permit, first) for first in range(1, STEPS, 100)]
+    second, last = costs[1], costs[-1]
+    for name in ("statements", "vm_steps", "wal_bytes"):
+        before, after = getattr(second, name), getattr(last, name)
+        assert abs(after - before) <= SHARE_MAX * before, (name, costs)

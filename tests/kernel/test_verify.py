@@ -1,0 +1,167 @@
+"""Verification finds what a hand has changed, names the code and the run, and repairs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from migrations_forbidden import schema_text
+from pi_workflows.kernel.comparison import SQL as COMPARED
+from pi_workflows.kernel.verify import Verification, verify
+from pi_workflows.store.inactive import create_scratch, open_inactive
+from projections import route
+from tests.kernel.harness import Harness, begin, end, finish, reserve, settle, try_effect
+from tests.kernel.test_effects import IDEMPOTENT
+
+# Journals and process-local facts: primary, so that no log gives them again.
+NOT_REBUILT = {
+    "blobs",
+    "events",
+    "host_commands",
+    "run_view_content",
+    "run_workers",
+    "schema_meta",
+    "session_entries",
+    "session_events",
+    "worker_messages",
+    "workflow_host_state",
+}
+# Columns of rebuilt tables that belong to live processes.
+PROCESS_LOCAL = {
+    "leases": {
+        "owner_type",
+        "owner_id",
+        "token_hash",
+        "acquired_at",
+        "heartbeat_at",
+        "expires_at",
+    }
+}
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """Return the file of an installation that stopped in order after two runs."""
+    bench = Harness(tmp_path / "state")
+    permit = bench.launch("plain")
+    bench.do(begin("one", run_id="plain"), permit=permit)
+    bench.do(end("one", 1, run_id="plain"), begin("two", run_id="plain"), permit=permit)
+    bench.do(end("two", 2, run_id="plain"), permit=permit)
+    bench.do(finish(2, run_id="plain"), permit=permit, identity=bench.client("key"))
+    permit = bench.launch(workflow=IDEMPOTENT)
+    bench.do(begin("deploy", node_type="action"), permit=permit)
+    values = bench.do(reserve("deploy"), permit=permit).values
+    assert isinstance(values, dict)
+    effect_id = str(values["effectId"])
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(settle(effect_id), permit=permit)
+    bench.store.close()
+    return tmp_path / "state" / "state.sqlite"
+
+
+@contextmanager
+def hand(file: Path) -> Iterator[apsw.Connection]:
+    """Let a hand change the file behind our back."""
+    connection = apsw.Connection(str(file))
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def check(file: Path, *, quick: bool = False) -> Verification:
+    """Verify a file."""
+    with open_inactive(file, live_directory=None) as source:
+        return verify(source, quick=quick, scratch=lambda: create_scratch(None), projectors=route)
+
+
+def codes(file: Path) -> dict[str, tuple[str, ...]]:
+    """Return the runs that each violation names."""
+    return {violation.code: violation.run_ids for violation in check(file).violations}
+
+
+def test_a_sound_file_has_no_violations(stopped: Path) -> None:
+    """The full check passes, its quick form is a part of it, and the file's bytes stay."""
+    before = stopped.read_bytes()
+    full, quick = check(stopped), check(stopped, quick=True)
+    assert (full.violations, quick.violations) == ((), ())
+    assert set(quick.checked) < set(full.checked)
+    assert {"replay", "eventDigest", "blobDigest"} <= set(full.checked)
+    assert stopped.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "run_id"),
+    [
+        ("UPDATE runs SET title = 'forged' WHERE run_id = 'plain'", "replay", "plain"),
+        ("UPDATE runs SET status = 'running', finished_at = NULL WHERE run_id = 'plain'",
+         "queueState", "plain"),
+        ("UPDATE run_queue SET finished_at = NULL WHERE run_id = 'plain'", "queueTimes", "plain"),
+        ("UPDATE run_queue SET origin_session_id = 's' WHERE run_id = 'run-1'",
+         "queueSession", "run-1"),
+        ("UPDATE runs SET status = 'waiting' WHERE run_id = 'run-1'", "waitingRequest", "run-1"),
+        ("UPDATE runs SET paused = 1 WHERE run_id = 'plain'", "terminalWork", "plain"),
+        ("DELETE FROM run_sources WHERE run_id = 'plain'", "runSource", "plain"),
+        ("UPDATE node_attempts SET finished_at = NULL WHERE node_id = 'one'",
+         "attemptState", "plain"),
+        ("UPDATE node_attempts SET visit_number = 3 WHERE node_id = 'two'",
+         "attemptState", "plain"),
+        ("UPDATE run_steps SET step_index = 5 WHERE step_index = 1", "steps", "plain"),
+        ("UPDATE attempt_active_intervals SET interval_number = 2 WHERE ended_at IS NULL",
+         "intervals", "run-1"),
+        ("UPDATE effects SET settled_at = NULL WHERE effect_type = 'deploy'",
+         "effectState", "run-1"),
+        ("UPDATE viewer_runs SET retained_from_revision = 2 WHERE run_id = 'plain'",
+         "viewer", "plain"),
+        ("UPDATE events SET actor_type = 'human' WHERE event_seq = 1", "eventDigest", "plain"),
+        ("UPDATE events SET event_type = 'run.unheard' WHERE event_seq = 2", "eventShape", "plain"),
+        ("DELETE FROM event_blobs WHERE event_seq = 1", "eventBlobs", "plain"),
+        ("UPDATE resources SET updated_at = 5 WHERE aggregate_key = 'plain'",
+         "resourceTimes", "plain"),
+        ("UPDATE resources SET revision = revision + 1 WHERE aggregate_key = 'plain'",
+         "revisionChain", "plain"),
+        ("UPDATE sqlite_sequence SET seq = 1 WHERE name = 'events'", "sequence", ""),
+        ("UPDATE workflow_host_state SET epoch = 0", "hostState", ""),
+        ("UPDATE leases SET generation = 0 WHERE generation = 1", "leaseRow", "run-1"),
+    ],
+)  # fmt: skip
+def test_a_changed_row_is_found(stopped: Path, change: str, code: str, run_id: str) -> None:
+    """Each hand edit is reported under its own code with the run that it concerns."""
+    with hand(stopped) as connection:
+        connection.execute(change)
+        assert connection.changes() > 0
+    found = codes(stopped)
+    assert code in found
+    assert run_id in found[code] or run_id == ""
+
+
+def test_a_changed_value_is_found(stopped: Path) -> None:
+    """The bytes of any stored value are held to their digest."""
+    with hand(stopped) as connection:
+        connection.execute(
+            "UPDATE blobs SET content = CAST('9' AS BLOB) WHERE content = CAST('1' AS BLOB)"
+        )
+        assert connection.changes() == 1
+    assert "blobDigest" in codes(stopped)
+
+
+def test_every_column_that_the_log_gives_is_compared() -> None:
+    """No table and no column of a projection is forgotten, and the key's columns come first."""
+    connection = apsw.Connection(":memory:")
+    connection.execute(schema_text())
+    tables = {
+        str(name)
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    } - {"sqlite_sequence"}
+    assert set(COMPARED) == tables - NOT_REBUILT
+    for table, statement in COMPARED.items():
+        info = list(connection.execute(f"PRAGMA table_info({table})"))
+        columns = {str(row[1]) for row in info}
+        key = [str(row[1]) for row in sorted(info, key=lambda row: int(str(row[5]))) if row[5]]
+        compared = [str(column[0]) for column in connection.execute(statement.text).description]
+        assert set(compared) == columns - PROCESS_LOCAL.get(table, set()), table
+        assert compared[: len(key)] == key, table
