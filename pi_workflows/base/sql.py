@@ -17,6 +17,8 @@ SqlValue: TypeAlias = int | float | str | bytes | None
 T = TypeVar("T")
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)$", re.MULTILINE)
+# The lines that say why stay in the file: a trace takes a text that begins so for a trigger's.
+_COMMENTS = re.compile(r"\A(?:\s|--[^\n]*\n)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +106,5 @@ def load(package: str | None, name: str) -> Mapping[str, Statement]:
         body = text[match.end() : following.start() if following else len(text)]
         key = match["name"]
         assert key not in statements, f"{package}/{name}: {key} twice"
-        statements[key] = Statement(key, body.strip())
+        statements[key] = Statement(key, _COMMENTS.sub("", body).strip())
     return statements

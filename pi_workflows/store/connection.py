@@ -101,6 +101,8 @@ def open_writer(path: Path) -> Connection:
         _set(connection, "journal_size_limit", JOURNAL_SIZE_BYTES, JOURNAL_SIZE_BYTES)
         _set(connection, "synchronous", "FULL", 2)
         _set(connection, "foreign_keys", "ON", 1)
+        # The first read in write-ahead mode takes the file for this process, until it closes it.
+        connection.pragma("schema_version")
         connection.authorizer = authorize
     except BaseException:
         connection.close(True)  # noqa: FBT003 - apsw's own
@@ -115,14 +117,15 @@ def open_reader(path: Path) -> Connection:
         path: Absolute, without symbolic links.
 
     Returns:
-        A connection that only reads.
+        A connection that only reads. Its descriptor could write: for one that cannot, SQLite asks
+        the system for a shared lock, which would replace this process's exclusive one.
 
     Raises:
         apsw.Error: SQLite could not open it.
     """
     connection = connect(
         str(path),
-        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW,
+        flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW,
         vfs=_LIVE_VFS,
         statements_cached=STATEMENTS_PREPARED_MAX,
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SQL = load(__package__ or "", "content.sql")
+_SQL = load(__package__, "content.sql")
 _INSERT = _SQL["insert_blob"]
 _EXISTING = _SQL["existing_blob"]
 _RAISE_MEDIA_TYPE = _SQL["raise_media_type"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pi_workflows.store.driver import Connection
     from pi_workflows.store.transaction import Transaction
 
-_SQL = load(__package__ or "", "inactive.sql")
+_SQL = load(__package__, "inactive.sql")
 _SIDECARS = ("-wal", "-journal", "-shm")
 _FORCE = True
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pi_workflows.store.cursors import Cursors
     from pi_workflows.store.records import OwnedLease, Permit
 
-_SQL = load(__package__ or "", "leases.sql")
+_SQL = load(__package__, "leases.sql")
 _LEASE = _SQL["lease"]
 _RENEW = _SQL["renew"]
 _TAKE = _SQL["take"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pi_workflows.base.sql import Read
     from pi_workflows.store.cursors import Cursors
 
-_SQL = load(__package__ or "", "log.sql")
+_SQL = load(__package__, "log.sql")
 _POSITION = _SQL["position"]
 _INSERT_EVENT = _SQL["insert_event"]
 _INSERT_EVENT_BLOB = _SQL["insert_event_blob"]

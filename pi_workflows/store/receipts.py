@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pi_workflows.store.cursors import Cursors
 
-_SQL = load(__package__ or "", "receipts.sql")
+_SQL = load(__package__, "receipts.sql")
 _CLIENT_RECEIPTS = _SQL["client_receipts"]
 _INSERT_CLIENT_RECEIPT = _SQL["insert_client_receipt"]
 _WORKER_RECEIPT = _SQL["worker_receipt"]

@@ -22,7 +22,7 @@ from pi_workflows.store.driver import Connection, connect
 APPLICATION_ID: Final = 0x50495746
 USER_VERSION: Final = 1
 
-_SQL = load(__package__ or "", "shape.sql")
+_SQL = load(__package__, "shape.sql")
 
 
 class SchemaObject(NamedTuple):

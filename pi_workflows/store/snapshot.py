@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SQL = load(__package__ or "", "snapshot.sql")
+_SQL = load(__package__, "snapshot.sql")
 
 
 class Pages(NamedTuple):

@@ -21,7 +21,7 @@ WorkerEnd: TypeAlias = Literal[
     "exited", "cancelled", "timedOut", "crashed", "claimLost", "orphaned"
 ]
 
-_SQL = load(__package__ or "", "volatile.sql")
+_SQL = load(__package__, "volatile.sql")
 
 
 class ServerState(NamedTuple):
