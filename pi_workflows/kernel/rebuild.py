@@ -5,6 +5,7 @@ Every projection again, in an empty database, through the same projectors.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -71,6 +72,8 @@ def _copy_content(source: Snapshot, target: Scratch) -> None:
     while chunk := list(islice(stream, _SLICE_BLOBS)):
         with target.transaction() as tx:
             for blob in chunk:
+                if hashlib.sha256(blob.content).digest() != blob.digest:
+                    raise Corrupt("A stored value is not the one its digest names.", code="replay")
                 tx.put_blob(Blob(blob.digest, blob.media_type, blob.content), blob.created_at)
     target.set_high_water_mark(high_water_mark(source))
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
+import apsw.ext
 import pytest
 
 from migrations_forbidden import schema_text
@@ -162,6 +163,8 @@ def test_every_column_that_the_log_gives_is_compared() -> None:
         info = list(connection.execute(f"PRAGMA table_info({table})"))
         columns = {str(row[1]) for row in info}
         key = [str(row[1]) for row in sorted(info, key=lambda row: int(str(row[5]))) if row[5]]
-        compared = [str(column[0]) for column in connection.execute(statement.text).description]
+        compared = [
+            column[0] for column in apsw.ext.query_info(connection, statement.text).description
+        ]
         assert set(compared) == columns - PROCESS_LOCAL.get(table, set()), table
         assert compared[: len(key)] == key, table
