@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pi_workflows.base.errors import Outcome
+from pi_workflows.base.errors import Outcome, Unavailable
 from pi_workflows.domain.run.control import CancelRun, PauseRun
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
@@ -77,3 +77,50 @@ def test_the_end_of_a_run_and_its_settlement_commit_together(bench: Harness) -> 
     ]
     views = {event.fact.view.revision for event in answer.events if event.fact.view}
     assert max(views) == answer.views["run-1"]
+
+
+def limit_pages(bench: Harness, pages: int) -> None:
+    """Let the database grow to this many pages and no further, as a full disk would."""
+    connection = bench.store.writer.connection
+    authorizer, connection.authorizer = connection.authorizer, None
+    connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+    connection.authorizer = authorizer
+
+
+def test_an_order_that_fills_the_disk_takes_no_other_with_it(bench: Harness) -> None:
+    """SQLite drops the whole transaction; the large order alone is unavailable, once."""
+    bench.do(bench.start("run-0"))
+    with bench.store.snapshot() as read:
+        pages = read.pages().page_count
+    limit_pages(bench, pages + 40)
+    large = bench.start("large", run_input={"text": "x" * 500_000})
+    works = (
+        bench.order(bench.start("run-1")),
+        bench.order(large, identity=bench.client("large")),
+        bench.order(bench.start("run-2")),
+    )
+    results = bench.kernel.commit(works, bench.clock.now_ms())
+    assert isinstance(results[1], Unavailable)
+    assert results[1].reason_code == "diskFull"
+    outcomes = [result.outcome for result in results if isinstance(result, Answer)]
+    assert outcomes == [Outcome.ACCEPTED, Outcome.ACCEPTED]
+    assert [row[0] for row in bench.dump("runs")] == ["run-0", "run-1", "run-2"]
+    assert bench.dump("host_commands") == []
+    limit_pages(bench, 1_000_000)
+    assert bench.do(large, identity=bench.client("large")).outcome is Outcome.ACCEPTED
+
+
+def test_a_full_disk_answers_unavailable_and_changes_nothing(bench: Harness) -> None:
+    """Every order of the group is refused for now, and reads go on."""
+    bench.do(bench.start("run-0"))
+    with bench.store.snapshot() as read:
+        limit_pages(bench, read.pages().page_count)
+    works = [
+        bench.order(bench.start(f"run-{n}", run_input={"text": "x" * 100_000 + str(n)}))
+        for n in range(1, 4)
+    ]
+    results = bench.kernel.commit(works, bench.clock.now_ms())
+    assert {type(result) for result in results} == {Unavailable}
+    assert [row[0] for row in bench.dump("runs")] == ["run-0"]
+    limit_pages(bench, 1_000_000)
+    bench.do(bench.start("run-1"))
