@@ -18,7 +18,7 @@ from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.database import Store
 from pi_workflows.store.transaction import Transaction
 
-Result: TypeAlias = Answer | Unavailable
+Result: TypeAlias = Answer | Refused | Unavailable
 
 
 class _GroupLostError(Exception):
@@ -63,8 +63,9 @@ class Kernel:
             is_over: Whether the group has worked long enough; asked after each piece.
 
         Returns:
-            One result for each piece that was begun, at least the first: its answer, or Unavailable
-            when nothing of it remains. Nothing happened for the pieces after those.
+            One result for each piece that was begun, at least the first: its answer, what a chore
+            refused, or Unavailable; of the last two nothing remains. Nothing happened for the
+            pieces after those.
 
         Raises:
             OutcomeUnknown: COMMIT failed and may be durable: answer nobody, end the process.
@@ -107,14 +108,21 @@ class Kernel:
         """Do one piece, all or nothing."""
         try:
             if isinstance(work, Chore):
-                with tx.savepoint():
-                    work.work(tx)
-                return Answer(outcome=Outcome.ACCEPTED)
+                return self._chore(tx, work)
             return self._order(tx, work, now_ms)
         except Unavailable as error:
             if tx.lost:
                 raise _GroupLostError(index, error) from error
             return error
+
+    def _chore(self, tx: Transaction, chore: Chore) -> Answer | Refused:
+        """Do a chore; what it refuses is not remembered."""
+        try:
+            with tx.savepoint():
+                chore.work(tx)
+        except Refused as refusal:
+            return refusal
+        return Answer(outcome=Outcome.ACCEPTED)
 
     def _order(self, tx: Transaction, order: Order, now_ms: int) -> Answer:
         """Run one order, or adopt what it came to before."""
