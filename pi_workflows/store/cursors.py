@@ -81,13 +81,14 @@ class Cursors:
             How many rows it changed by itself; those that a foreign key changed do not count.
 
         Raises:
-            AssertionError: The statement does not write, or no transaction is open.
+            AssertionError: The statement does not write, gives rows, or no transaction is open.
             WorkflowsError: As `store.errors.translate`.
         """
         try:
-            self._write.execute(statement.text, values)
+            rows = self._write.execute(statement.text, values).fetchall()
         except apsw.Error as error:
             raise self._failed(error) from error
+        assert not rows, f"{statement.name} is a write that gives rows"
         return self.connection.changes()
 
     def control(self, text: str) -> None:

@@ -58,6 +58,7 @@ class Store:
     Attributes:
         path: The file, without symbolic links.
         writer: The connection that writes; for this package alone.
+        reader: The cursors of the one that reads; for this package alone.
     """
 
     def __init__(self, path: Path, writer: Connection, reader: Connection) -> None:
@@ -65,7 +66,7 @@ class Store:
         self.path = path
         self._documents = Documents()
         self.writer = Writer(writer, self._documents)
-        self._reader = Cursors(reader)
+        self.reader = Cursors(reader)
         self._wal = path.with_name(f"{path.name}-wal")
         self._found = path.stat()
         self._page_bytes = cast("int", reader.pragma("page_size"))
@@ -108,7 +109,7 @@ class Store:
         The body must not wait for anything: a read that lasts keeps the log from shrinking. Reads
         do not nest.
         """
-        return snapshot_of(self._reader, self._documents)
+        return snapshot_of(self.reader, self._documents)
 
     @contextmanager
     def verification(self) -> Generator[Snapshot]:
@@ -193,7 +194,7 @@ class Store:
         self.writer.check_owner()
         connection = self.writer.connection
         assert not connection.in_transaction, "a close inside a transaction"
-        self._reader.connection.close()
+        self.reader.connection.close()
         try:
             connection.wal_checkpoint("main", apsw.SQLITE_CHECKPOINT_TRUNCATE)
             if self._wal.exists():
@@ -213,7 +214,7 @@ class Store:
 
         The next `open` finds what the disk holds. Nothing is written.
         """
-        self._reader.connection.close(_FORCE)
+        self.reader.connection.close(_FORCE)
         self.writer.connection.close(_FORCE)
 
     def _log_frames(self) -> tuple[int, int]:
