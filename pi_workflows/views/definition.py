@@ -10,7 +10,7 @@ from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import PAGE_BYTES_MAX, VIEW_DEFINITION_BYTES_MAX
 from pi_workflows.base.sql import Read
 from pi_workflows.views.content import stored_value
-from pi_workflows.views.page import around
+from pi_workflows.views.page import around, window
 from pi_workflows.views.value import embed, marked
 
 _WINDOWED: Final = frozenset({"nodes", "edges"})
@@ -49,18 +49,12 @@ def definition_document(
     nodes = {path: marked(node) for path, node in nodes.items()}
     edges = [marked(edge) for edge in edges]
     paths = list(nodes)
-    shown = around(
-        len(paths),
-        paths.index(node_path) if node_path in nodes else 0,
-        lambda index: canonical.encode({paths[index]: nodes[paths[index]]}),
-        page_bytes_max,
-    )
-    ways = around(
-        len(edges),
-        _edge_index(edges, node_path),
-        lambda index: canonical.encode(edges[index]),
-        page_bytes_max,
-    )
+    node_at = paths.index(node_path) if node_path in nodes else 0
+    edge_at = _edge_index(edges, node_path)
+    near = [{paths[index]: nodes[paths[index]]} for index in window(len(paths), node_at)]
+    shown = around(len(paths), node_at, list(near), page_bytes_max)
+    near_ways = [edges[index] for index in window(len(edges), edge_at)]
+    ways = around(len(edges), edge_at, near_ways, page_bytes_max)
     listed = paths[shown.start : shown.start + len(shown.items)]
     rest = {name: member for name, member in document.items() if name not in _WINDOWED}
     return canonical.encode(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pi_workflows.base import canonical
 from pi_workflows.base.errors import NotFound
 from pi_workflows.base.limits import PAGE_ITEMS_MAX
 from pi_workflows.base.sql import Read, SqlValue, load
@@ -17,7 +16,7 @@ from pi_workflows.views.content import stored_value
 from pi_workflows.views.facts import run_facts
 from pi_workflows.views.heads import json_list
 from pi_workflows.views.page import forward
-from pi_workflows.views.value import embed
+from pi_workflows.views.value import embedded
 
 SQL: Final = load(__package__, "effects.sql")
 
@@ -78,8 +77,8 @@ def effect_items(
         total = read.one(_Count, SQL["count_run_effects"], **values)
     rows = _rows(read, [row.value for row in found])
     items = [_item(read, row) for row in rows]
-    shown = forward(canonical.encode(item.document()) for item in items)
-    return EffectItems(items=tuple(items[: len(shown)]), total=total.value if total else 0)
+    shown = len(forward([item.document() for item in items]))
+    return EffectItems(items=tuple(items[:shown]), total=total.value if total else 0)
 
 
 def effect_item(read: Read, effect_id: str) -> EffectItem:
@@ -98,7 +97,6 @@ def _rows(read: Read, effect_ids: list[str]) -> list[_EffectRow]:
 def _item(read: Read, row: _EffectRow) -> EffectItem:
     """Return an effect as people read it."""
     payload = read.document(EffectPayload.parse, row.payload_hash)
-    request = embed(read, stored_value(read, bytes.fromhex(payload.request)))
     error = None
     if row.error_hash is not None:
         stored = read.document(StoredFailure.parse, row.error_hash)
@@ -112,7 +110,7 @@ def _item(read: Read, row: _EffectRow) -> EffectItem:
         recovery=payload.recovery,
         status=row.status,
         attempts=row.attempt_count,
-        request=canonical.fragment(request),
+        request=embedded(read, stored_value(read, bytes.fromhex(payload.request))),
         last_error=error,
         created_at=row.created_at,
         updated_at=row.updated_at,

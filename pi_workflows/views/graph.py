@@ -18,7 +18,7 @@ from pi_workflows.base.sql import Read
 from pi_workflows.domain.run.state import NODE_OUTCOME
 from pi_workflows.views.heads import SQL, Head, json_list
 from pi_workflows.views.items import Settled
-from pi_workflows.views.page import Page, around
+from pi_workflows.views.page import Page, around, window
 
 _NO_STEP: Final = -1
 
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 class _Entry(NamedTuple):
     node_path: str
-    step_index: int
+    step_index: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,32 +182,32 @@ def _graph(
     rows = read.all(_GraphStep, SQL["graph_steps"], attempt_ids=json_list(shown))
     rows.sort(key=lambda row: step_count if row.step_index is None else row.step_index)
     ways = _transitions(read, run_id, nodes, step_count)
-    page = around(len(ways), None, lambda index: canonical.encode(ways[index]), bytes_max)
+    shown_rows = [rows[index] for index in window(len(rows), None)]
+    shown_ways: list[Json] = [ways[index] for index in window(len(ways), None)]
+    page = around(len(ways), None, shown_ways, bytes_max)
     return Graph(
         cursor=max(0, step_count - 1),
-        steps=around(len(rows), None, lambda index: _step(rows[index]), bytes_max),
+        steps=around(len(rows), None, [_step(row) for row in shown_rows], bytes_max),
         transitions=tuple(ways[page.start : page.start + len(page.items)]),
         transition_start=page.start,
         transition_total=page.total,
     )
 
 
-def _step(row: _GraphStep) -> bytes:
+def _step(row: _GraphStep) -> dict[str, Json]:
     """Return a step without its values."""
-    return canonical.encode(
-        {
-            "attemptId": row.attempt_id,
-            "nodeId": row.node_id,
-            "nodeType": row.node_type,
-            "visit": row.visit_number,
-            "attemptNumber": row.attempt_number,
-            "outcome": NODE_OUTCOME[row.status],
-            "startedAt": row.started_at,
-            "finishedAt": row.finished_at,
-            "prompt": None,
-            "output": None,
-        }
-    )
+    return {
+        "attemptId": row.attempt_id,
+        "nodeId": row.node_id,
+        "nodeType": row.node_type,
+        "visit": row.visit_number,
+        "attemptNumber": row.attempt_number,
+        "outcome": NODE_OUTCOME[row.status],
+        "startedAt": row.started_at,
+        "finishedAt": row.finished_at,
+        "prompt": None,
+        "output": None,
+    }
 
 
 def _transitions(read: Read, run_id: str, nodes: Sequence[_Node], step_count: int) -> list[str]:
@@ -234,4 +234,4 @@ def _entries(read: Read, run_id: str, nodes: Sequence[_Node]) -> dict[str, int]:
     found = read.all(
         _Entry, SQL["first_steps"], run_id=run_id, visits=canonical.encode(visits).decode()
     )
-    return {entry.node_path: entry.step_index for entry in found}
+    return {entry.node_path: entry.step_index for entry in found if entry.step_index is not None}

@@ -30,9 +30,9 @@ LIMIT 1
 
 -- name: first_steps
 -- The first step of each visit that is asked for by node, visit and the number of its newest
--- attempt; a visit without a step has no row. The walk begins after the visit before, which is
--- found from the end of this one.
-SELECT asked.value ->> 0 AS node_path, (
+-- attempt; null for a visit without a step. The walk begins after the visit before, which is found
+-- from the end of this one.
+SELECT asked.value ->> 0, (
     SELECT t.step_index
     FROM node_attempts AS a
     JOIN run_steps AS t ON t.attempt_id = a.attempt_id
@@ -44,9 +44,8 @@ SELECT asked.value ->> 0 AS node_path, (
              AND m.attempt_number < asked.value ->> 2 AND m.visit_number < asked.value ->> 1
            ORDER BY m.attempt_number DESC LIMIT 1), 0)
     ORDER BY a.attempt_number
-    LIMIT 1) AS first_step
+    LIMIT 1)
 FROM json_each(:visits) AS asked
-WHERE first_step IS NOT NULL
 
 -- name: graph_steps
 -- The attempts that a graph shows, without bodies.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
@@ -26,7 +25,7 @@ from pi_workflows.domain.run.events import (
     RunWaiting,
 )
 from pi_workflows.domain.run.state import NODE_OUTCOME
-from pi_workflows.views.value import Value, embed
+from pi_workflows.views.value import Value, embedded
 
 Settled = Literal["completed", "failed", "timed_out", "cancelled"]
 
@@ -82,8 +81,8 @@ class StepRow(NamedTuple):
         return Value.of(self.error_hash, self.error_media, self.error_bytes, self.error_content)
 
 
-def step_item(read: Read, row: StepRow) -> bytes:
-    """Return a step: a settled attempt with its values, as canonical bytes."""
+def step_item(read: Read, row: StepRow) -> dict[str, Json]:
+    """Return a step: a settled attempt with its values."""
     item: dict[str, Json] = {
         "attemptId": row.attempt_id,
         "nodeId": row.node_id,
@@ -93,14 +92,14 @@ def step_item(read: Read, row: StepRow) -> bytes:
         "outcome": NODE_OUTCOME[row.status],
         "startedAt": row.started_at,
         "finishedAt": row.finished_at,
-        "prompt": canonical.fragment(embed(read, row.prompt)),
-        "output": canonical.fragment(embed(read, row.output)),
+        "prompt": embedded(read, row.prompt),
+        "output": embedded(read, row.output),
     }
     if row.error_hash is not None:
-        item["error"] = canonical.fragment(embed(read, row.error))
+        item["error"] = embedded(read, row.error)
     if row.receipt_hash is not None:
-        item["action"] = canonical.fragment(embed(read, row.receipt))
-    return canonical.encode(item)
+        item["action"] = embedded(read, row.receipt)
+    return item
 
 
 class UpdateRow(NamedTuple):
@@ -119,25 +118,25 @@ class UpdateRow(NamedTuple):
     data_content: bytes | None
 
 
-def update_item(read: Read, run_id: str, row: UpdateRow) -> bytes:
-    """Return an update, as canonical bytes. `seq` is its place in the run's trace."""
+def update_item(read: Read, run_id: str, row: UpdateRow) -> dict[str, Json]:
+    """Return an update. `seq` is its place in the run's trace."""
     data = Value.of(row.data_hash, row.data_media, row.data_bytes, row.data_content)
-    return canonical.encode(
-        {
-            "updateId": row.update_id,
-            "seq": row.run_revision,
-            "at": row.recorded_at,
-            "runId": run_id,
-            "nodeId": row.node_id,
-            "attemptId": row.attempt_id,
-            "type": row.update_type,
-            "key": row.update_key,
-            "data": canonical.fragment(embed(read, data)),
-        }
-    )
+    return {
+        "updateId": row.update_id,
+        "seq": row.run_revision,
+        "at": row.recorded_at,
+        "runId": run_id,
+        "nodeId": row.node_id,
+        "attemptId": row.attempt_id,
+        "type": row.update_type,
+        "key": row.update_key,
+        "data": embedded(read, data),
+    }
 
 
-def trace_item(run_id: str, seq: int, at_ms: int, fact: Event, node_id: str | None = None) -> bytes:
+def trace_item(
+    run_id: str, seq: int, at_ms: int, fact: Event, node_id: str | None = None
+) -> dict[str, Json]:
     """Return an event of the run's own resource as an item of its trace.
 
     Args:
@@ -148,7 +147,7 @@ def trace_item(run_id: str, seq: int, at_ms: int, fact: Event, node_id: str | No
         node_id: The node of the event's attempt, where the event itself does not name it.
 
     Returns:
-        Canonical bytes. The payload holds facts; of a value it says that it is stored.
+        The item. Its payload holds facts; of a value it says that it is stored.
     """
     attempt_id = attempt_of(fact)
     item: dict[str, Json] = {
@@ -164,7 +163,7 @@ def trace_item(run_id: str, seq: int, at_ms: int, fact: Event, node_id: str | No
         item["nodeId"] = node
     if attempt_id is not None:
         item["attemptId"] = attempt_id
-    return canonical.encode(item)
+    return item
 
 
 def node_of(fact: Event) -> str | None:

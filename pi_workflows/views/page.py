@@ -6,12 +6,11 @@ forward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.limits import PAGE_BYTES_MAX, PAGE_ITEMS_MAX
+from pi_workflows.base.limits import FRAME_DEPTH_MAX, PAGE_BYTES_MAX, PAGE_ITEMS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,66 +51,63 @@ def window(total: int, cursor: int | None) -> range:
 
 
 def around(
-    total: int,
-    cursor: int | None,
-    item: Callable[[int], bytes],
-    bytes_max: int = PAGE_BYTES_MAX,
+    total: int, cursor: int | None, items: list[Json], bytes_max: int = PAGE_BYTES_MAX
 ) -> Page:
     """Fill a page from its cursor, alternately to the left and to the right.
 
     Args:
         total: Length of the sequence.
         cursor: The index that the page is about; one past the end is the last, and None too.
-        item: Gives the canonical bytes of the item at an index of `window(total, cursor)`.
+        items: The items of `window(total, cursor)`.
         bytes_max: Bytes of the array of items.
 
     Returns:
         The page. The item at the cursor is always in it; a side ends at the first item that does
         not fit.
     """
-    places = window(total, cursor)
-    if not places:
+    if not items:
         return Page(0, total, ())
-    centre = total - 1 if cursor is None else min(cursor, total - 1)
-    first = item(centre)
-    left: list[bytes] = []
-    right: list[bytes] = [first]
+    places = window(total, cursor)
+    contents = canonical.encode_each(items, depth_max=FRAME_DEPTH_MAX)
+    centre = (total - 1 if cursor is None else min(cursor, total - 1)) - places.start
+    first, last = _grown(contents, centre, bytes_max)
+    return Page(places.start + first, total, tuple(contents[first:last]))
+
+
+def _grown(contents: list[bytes], centre: int, bytes_max: int) -> tuple[int, int]:
+    """Return the range that grows from a centre while it fits."""
+    first, last = centre, centre + 1
     # Each item costs its comma or the second bracket.
-    bytes_left = bytes_max - len(first) - 2
-    sides = [
-        (left, range(centre - 1, places.start - 1, -1)),
-        (right, range(centre + 1, places.stop)),
-    ]
-    pending = [(found, iter(indexes)) for found, indexes in sides]
-    while pending:
-        found, indexes = pending.pop(0)
-        index = next(indexes, None)
-        if index is None:
-            continue
-        content = item(index)
-        if len(content) + 1 > bytes_left:
-            continue
-        bytes_left -= len(content) + 1
-        found.append(content)
-        pending.append((found, indexes))
-    return Page(centre - len(left), total, (*reversed(left), *right))
+    bytes_left = bytes_max - len(contents[centre]) - 2
+    may_grow = {-1: True, 1: True}
+    side = -1
+    while any(may_grow.values()):
+        index = first - 1 if side < 0 else last
+        is_there = 0 <= index < len(contents)
+        if may_grow[side] and is_there and len(contents[index]) < bytes_left:
+            bytes_left -= len(contents[index]) + 1
+            first, last = min(first, index), max(last, index + 1)
+        else:
+            may_grow[side] = False
+        side = -side
+    return first, last
 
 
-def forward(items: Iterable[bytes], bytes_max: int = PAGE_BYTES_MAX) -> tuple[bytes, ...]:
+def forward(items: list[Json], bytes_max: int = PAGE_BYTES_MAX) -> list[Json]:
     """Take items from the front while they fit.
 
     Args:
-        items: Canonical bytes, at most as many as a page may hold; read no further than needed.
+        items: At most as many items as a page may hold.
         bytes_max: Bytes of the array of items.
 
     Returns:
-        The items that fit; the first one always does.
+        The items that fit, encoded; the first one always does.
     """
-    found: list[bytes] = []
+    found: list[Json] = []
     bytes_left = bytes_max - 1
-    for content in items:
-        if found and len(content) + 1 > bytes_left:
-            break
+    for content in canonical.encode_each(items, depth_max=FRAME_DEPTH_MAX):
         bytes_left -= len(content) + 1
-        found.append(content)
-    return tuple(found)
+        if found and bytes_left < 0:
+            break
+        found.append(canonical.fragment(content))
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import RevisionConflict
 from pi_workflows.base.limits import CARRIED_BYTES_MAX, PAGE_BYTES_MAX, UPDATE_KEYS_MAX
 from pi_workflows.base.sql import Read, load
@@ -133,9 +134,7 @@ def steps_page(
         stop=places.stop,
         carried_bytes=CARRIED_BYTES_MAX,
     )
-    return around(
-        total, cursor, lambda index: step_item(read, rows[index - places.start]), bytes_max
-    )
+    return around(total, cursor, [step_item(read, row) for row in rows], bytes_max)
 
 
 def trace_page(
@@ -160,22 +159,18 @@ def trace_page(
         start=places.start,
         stop=places.stop,
     )
-
-    def item(index: int) -> bytes:
-        row = rows[index - places.start]
-        fact = decode(row.event_type, row.payload)
-        attempt_id = attempt_of(fact)
-        is_nameless = attempt_id is not None and node_of(fact) is None
-        node_id = _node_of_attempt(read, attempt_id) if is_nameless else None
-        return trace_item(facts.run_id, row.seq, row.at_ms, fact, node_id)
-
-    return around(facts.run_revision, cursor, item, bytes_max)
+    items: list[Json] = [_trace_item(read, facts.run_id, row) for row in rows]
+    return around(facts.run_revision, cursor, items, bytes_max)
 
 
-def _node_of_attempt(read: Read, attempt_id: str | None) -> str | None:
-    """Return the node of an attempt."""
-    row = read.one(_NodeId, SQL["attempt_node"], attempt_id=attempt_id)
-    return row.value if row is not None else None
+def _trace_item(read: Read, run_id: str, row: _TraceRow) -> dict[str, Json]:
+    """Return an event as an item; of one that names an attempt alone the node is looked up."""
+    fact = decode(row.event_type, row.payload)
+    attempt_id = attempt_of(fact)
+    node = None
+    if attempt_id is not None and node_of(fact) is None:
+        node = read.one(_NodeId, SQL["attempt_node"], attempt_id=attempt_id)
+    return trace_item(run_id, row.seq, row.at_ms, fact, node.value if node is not None else None)
 
 
 def updates_page(
@@ -210,9 +205,4 @@ def updates_page(
         update_ids=json_list(listed[places.start : places.stop]),
         carried_bytes=CARRIED_BYTES_MAX,
     )
-    return around(
-        len(listed),
-        None,
-        lambda index: update_item(read, run_id, rows[index - places.start]),
-        bytes_max,
-    )
+    return around(len(listed), None, [update_item(read, run_id, row) for row in rows], bytes_max)

@@ -45,11 +45,14 @@ WITH RECURSIVE current (attempt_id, update_type, update_key, update_id) AS (
     UNION ALL
     SELECT u.attempt_id, u.update_type, u.update_key, u.update_id
     FROM current AS c
-    CROSS JOIN workflow_updates AS u ON u.update_id = (
-        SELECT n.update_id FROM workflow_updates AS n
-        WHERE n.attempt_id = c.attempt_id
-          AND (n.update_type, n.update_key) > (c.update_type, c.update_key)
-        ORDER BY n.update_type, n.update_key, n.update_seq DESC LIMIT 1)
+    CROSS JOIN workflow_updates AS u ON u.update_id = coalesce(
+        (SELECT n.update_id FROM workflow_updates AS n
+         WHERE n.attempt_id = c.attempt_id AND n.update_type = c.update_type
+           AND n.update_key > c.update_key
+         ORDER BY n.update_key, n.update_seq DESC LIMIT 1),
+        (SELECT n.update_id FROM workflow_updates AS n
+         WHERE n.attempt_id = c.attempt_id AND n.update_type > c.update_type
+         ORDER BY n.update_type, n.update_key, n.update_seq DESC LIMIT 1))
     LIMIT :updates_max
 )
 SELECT u.update_id, u.run_revision, u.update_type, u.update_key

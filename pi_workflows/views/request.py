@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import NotFound
 from pi_workflows.base.limits import CARRIED_BYTES_MAX
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.display import RequestKind
 from pi_workflows.domain.rows import RequestStatus
-from pi_workflows.views.value import Value, embed
+from pi_workflows.views.value import Value, embedded
 
 SQL: Final = load(__package__, "request.sql")
 
@@ -78,7 +77,7 @@ def interaction(read: Read, request_id: str) -> dict[str, Json]:
         "nodeId": row.node_path,
         "targetSessionId": row.target_session_id,
         "kind": row.kind,
-        "contract": canonical.fragment(embed(read, row.contract)),
+        "contract": embedded(read, row.contract),
         "revision": row.revision,
         "status": row.status,
         "acceptedSubmissionId": row.accepted_submission_id,

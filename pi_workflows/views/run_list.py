@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from pi_workflows.base import canonical, ids
+from pi_workflows.base import ids
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import RUN_LIST_DEFAULT
 from pi_workflows.base.sql import Read, SqlValue, load
@@ -67,12 +67,12 @@ def run_list_page(
     """
     where = where or RunFilter()
     found = _found(read, process, start, limit, where)
-    items = forward(_item(facts, process) for facts in found.runs)
+    items = forward([_item(facts, process) for facts in found.runs])
     return RunListPage(
         revision=_revision(read, process, where, start, found),
         start=start,
         total=found.total,
-        items=tuple(canonical.fragment(item) for item in items),
+        items=tuple(items),
     )
 
 
@@ -148,30 +148,28 @@ def _revision(
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_REVISION_HEX]
 
 
-def _item(facts: RunFacts, process: ProcessFacts) -> bytes:
+def _item(facts: RunFacts, process: ProcessFacts) -> dict[str, Json]:
     """Return a run as the list shows it."""
     display = facts.display(process)
     controls: list[Json] = list(display.controls)
-    return canonical.encode(
-        {
-            "runId": facts.run_id,
-            "revision": facts.revision,
-            "workflowName": facts.workflow_name,
-            "runTitle": facts.title,
-            "projectId": facts.project_id,
-            "projectPath": facts.project_path,
-            "originSessionId": facts.origin_session_id,
-            "createdAt": facts.created_at,
-            "updatedAt": facts.updated_at,
-            "errorCode": facts.queue_error_code,
-            "display": {
-                "status": display.status,
-                "activity": display.activity,
-                "reason": display.phrase,
-                "controls": controls,
-            },
-            "manifest": facts.manifest(),
-            "live": display.is_live,
-            "possiblyInterrupted": display.is_possibly_interrupted,
-        }
-    )
+    return {
+        "runId": facts.run_id,
+        "revision": facts.revision,
+        "workflowName": facts.workflow_name,
+        "runTitle": facts.title,
+        "projectId": facts.project_id,
+        "projectPath": facts.project_path,
+        "originSessionId": facts.origin_session_id,
+        "createdAt": facts.created_at,
+        "updatedAt": facts.updated_at,
+        "errorCode": facts.queue_error_code,
+        "display": {
+            "status": display.status,
+            "activity": display.activity,
+            "reason": display.phrase,
+            "controls": controls,
+        },
+        "manifest": facts.manifest(),
+        "live": display.is_live,
+        "possiblyInterrupted": display.is_possibly_interrupted,
+    }

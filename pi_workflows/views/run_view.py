@@ -31,7 +31,7 @@ from pi_workflows.views.heads import Head, HeadValue, head_values, node_heads, s
 from pi_workflows.views.page import Page
 from pi_workflows.views.pages import steps_page, trace_page, updates_page
 from pi_workflows.views.request import interaction
-from pi_workflows.views.value import Value, embed
+from pi_workflows.views.value import Value, embed, embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ def _place(read: Read, facts: RunFacts) -> dict[str, Json]:
 
 def _value(read: Read, digest: bytes, budget: _Budget) -> Json:
     """Return a value of the run itself."""
-    return canonical.fragment(embed(read, stored_value(read, digest), budget.value_bytes))
+    return embedded(read, stored_value(read, digest), budget.value_bytes)
 
 
 def _outputs(read: Read, values: Sequence[HeadValue], budget: _Budget) -> Json:
@@ -272,7 +272,7 @@ def _result(read: Read, value: HeadValue, bytes_max: int) -> bytes:
     """Return how an attempt ended."""
     result: dict[str, Json] = {"outcome": NODE_OUTCOME[value.status]}
     if value.error is not None:
-        result["error"] = canonical.fragment(embed(read, value.error, bytes_max))
+        result["error"] = embedded(read, value.error, bytes_max)
     return canonical.encode(result)
 
 

@@ -7,8 +7,7 @@ into the document and not parsed; only one that could be taken for a reference i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from pi_workflows.base import canonical
 from pi_workflows.base.blob import MediaType
@@ -17,12 +16,11 @@ from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.limits import INLINE_BYTES_MAX
 from pi_workflows.base.sql import Read
 
-NULL: Final = b"null"
-
 _REFERENCE: Final = "$artifact"
 _ESCAPE: Final = "$escaped"
 # As canonical bytes these can only be keys: a quote inside a text has a backslash before it.
-_SENTINELS: Final = (b'"$artifact":', b'"$escaped":')
+_ARTIFACT_KEY: Final = b'"$artifact":'
+_ESCAPED_KEY: Final = b'"$escaped":'
 _EXTENSIONS: Final[dict[MediaType, str]] = {"application/json": "json", "text/plain": "txt"}
 _MEDIA_TYPES: Final[dict[str, MediaType]] = {
     extension: media for media, extension in _EXTENSIONS.items()
@@ -30,8 +28,7 @@ _MEDIA_TYPES: Final[dict[str, MediaType]] = {
 _PATH: Final = re.compile(r"artifacts/sha256/(?P<digest>[0-9a-f]{64})\.(?P<extension>json|txt)")
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A stored value.
 
     Attributes:
@@ -100,19 +97,22 @@ def parse_path(path: str) -> tuple[bytes, MediaType]:
     return bytes.fromhex(match["digest"]), _MEDIA_TYPES[match["extension"]]
 
 
-def embed(read: Read, value: Value | None, bytes_max: int = INLINE_BYTES_MAX) -> bytes:
+def embedded(read: Read, value: Value | None, bytes_max: int = INLINE_BYTES_MAX) -> Json:
+    """Return what stands in a document for a value, None for none. The rest is as `embed`."""
+    return None if value is None else canonical.fragment(embed(read, value, bytes_max))
+
+
+def embed(read: Read, value: Value, bytes_max: int = INLINE_BYTES_MAX) -> bytes:
     """Return what stands in a document for a value.
 
     Args:
         read: Where the content is read from, when the row did not bring it.
-        value: The value; None is null.
+        value: The value.
         bytes_max: A larger value, or one that is larger once escaped, becomes a reference.
 
     Returns:
         Canonical bytes, for `canonical.fragment`.
     """
-    if value is None:
-        return NULL
     if value.byte_length > bytes_max:
         return value.reference()
     content = value.load(read)
@@ -120,7 +120,7 @@ def embed(read: Read, value: Value | None, bytes_max: int = INLINE_BYTES_MAX) ->
         shown: bytes | None = canonical.encode(content.decode())
     else:
         shown = escaped(content)
-    return value.reference() if shown is None or len(shown) > bytes_max else shown
+    return shown if shown is not None and len(shown) <= bytes_max else value.reference()
 
 
 def escaped(content: bytes) -> bytes | None:
@@ -133,7 +133,7 @@ def escaped(content: bytes) -> bytes | None:
         The canonical bytes to send, which are the same ones when nothing in them is to be marked;
         None when the marks would nest it deeper than a value may be.
     """
-    if not any(sentinel in content for sentinel in _SENTINELS):
+    if _ARTIFACT_KEY not in content and _ESCAPED_KEY not in content:
         return content
     try:
         return canonical.encode(marked(canonical.decode(content)))
