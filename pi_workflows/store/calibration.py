@@ -1,4 +1,4 @@
-"""What the disk does without us: how long a bare commit takes in a scratch file beside the state."""
+"""What the disk does without us: how long a bare commit takes in a scratch file."""
 
 from __future__ import annotations
 

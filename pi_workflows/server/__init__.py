@@ -1,0 +1,1 @@
+"""The server: the one process that opens the live database, and everything that it looks after."""

@@ -1,0 +1,1 @@
+"""What each operation does: one function an operation, one table that names them all."""

@@ -1,0 +1,159 @@
+"""Reads of runs, and the subscriptions that follow them."""
+
+from __future__ import annotations
+
+from pi_workflows.base.errors import Outcome
+from pi_workflows.base.limits import RUN_LIST_DEFAULT
+from pi_workflows.protocol.envelope import Event, EventKind
+from pi_workflows.protocol.reply import Reply
+from pi_workflows.protocol.runs import RunList
+from pi_workflows.protocol.views import (
+    Subscribed,
+    Unsubscribed,
+    ViewContent,
+    ViewPage,
+    ViewRunsPage,
+    ViewRunsWatch,
+    ViewRunUnwatch,
+    ViewRunWatch,
+)
+from pi_workflows.server.hub import Subscription
+from pi_workflows.server.operations.call import Call, shown
+from pi_workflows.server.services import Services
+from pi_workflows.views.content import content_chunk
+from pi_workflows.views.facts import ProcessFacts, run_facts
+from pi_workflows.views.pages import run_page
+from pi_workflows.views.run_list import queue_items, run_list_page
+from pi_workflows.views.run_view import RunView, run_view
+
+
+def process_facts(services: Services) -> ProcessFacts:
+    """Return what no database holds, as it is now."""
+    return ProcessFacts(services.clock.now_ms(), services.runners.live_runs())
+
+
+async def run_get(services: Services, call: Call) -> Reply:
+    """Return the run view, for `view.run.get` and `run.status`. Raises NotFound."""
+    view = _run_view(services, call.run_id)
+    return shown(view.document, revision=view.revision)
+
+
+async def run_watch(services: Services, call: Call) -> Reply:
+    """Begin to tell a connection about a run.
+
+    Raises:
+        NotFound: There is no such run; nothing was begun.
+        LimitExceeded: The connection has too many subscriptions.
+    """
+    payload = call.read(ViewRunWatch)
+    with services.store.snapshot() as read:
+        run_facts(read, call.run_id)
+    # Nothing is awaited from here on: the reply leaves before the first event.
+    call.session.subscribe(payload.subscription_id, call.run_id, None)
+    return shown(Subscribed(subscribed=True))
+
+
+async def runs_watch(_services: Services, call: Call) -> Reply:
+    """Begin to tell a connection about the run list. Raises LimitExceeded."""
+    payload = call.read(ViewRunsWatch)
+    call.session.subscribe(payload.subscription_id, None, payload.limit)
+    return shown(Subscribed(subscribed=True))
+
+
+async def unwatch(_services: Services, call: Call) -> Reply:
+    """End a subscription of any kind."""
+    call.session.unsubscribe(call.read(ViewRunUnwatch).subscription_id)
+    return shown(Unsubscribed(subscribed=False))
+
+
+async def runs_page(services: Services, call: Call) -> Reply:
+    """Return a page of the run list; of another revision than asked for it is a conflict."""
+    payload = call.read(ViewRunsPage)
+    with services.store.snapshot() as read:
+        page = run_list_page(
+            read,
+            process_facts(services),
+            start=payload.cursor or 0,
+            limit=payload.limit or RUN_LIST_DEFAULT,
+            where=payload.filter,
+        )
+    if payload.revision not in (None, page.revision):
+        return Reply(Outcome.CONFLICT, None, page.document(), "The run list changed.")
+    return shown(page)
+
+
+async def run_list(services: Services, call: Call) -> Reply:
+    """Return the newest runs as they stand in the queue."""
+    payload = call.read(RunList)
+    with services.store.snapshot() as read:
+        items = queue_items(read, payload.limit or RUN_LIST_DEFAULT)
+    return shown([item.document() for item in items])
+
+
+async def page(services: Services, call: Call) -> Reply:
+    """Return a window of a run's steps or trace.
+
+    Raises:
+        NotFound: There is no such run.
+        RevisionConflict: Its view is at another revision than the one asked for.
+    """
+    payload = call.read(ViewPage)
+    with services.store.snapshot() as read:
+        found = run_page(read, call.run_id, payload.kind, payload.cursor, payload.expected_revision)
+    return shown(found, revision=found.revision)
+
+
+async def content(services: Services, call: Call) -> Reply:
+    """Return a part of a value that a view named.
+
+    Raises:
+        NotFound: The run names no such value.
+        PayloadInvalid: The path is no reference's, or the offset lies behind the end.
+    """
+    payload = call.read(ViewContent)
+    with services.store.snapshot() as read:
+        chunk = content_chunk(read, call.run_id, payload.path, payload.offset)
+    return shown(chunk)
+
+
+def news(services: Services, subscription: Subscription) -> Event:
+    """Build the newest event of a subscription.
+
+    Args:
+        services: The server.
+        subscription: What is watched.
+
+    Returns:
+        A snapshot of its run, at the presentation revision; or the first page of the run list,
+        numbered by subscription.
+
+    Raises:
+        NotFound: The run is gone.
+        WorkflowsError: The view cannot be built.
+    """
+    run_id = subscription.run_id
+    if run_id is None:
+        with services.store.snapshot() as read:
+            listed = run_list_page(
+                read, process_facts(services), limit=subscription.limit or RUN_LIST_DEFAULT
+            )
+        return Event(
+            subscription_id=subscription.subscription_id,
+            event=EventKind.RUNS,
+            payload=listed.document(),
+            revision=subscription.sent_total + 1,
+        )
+    view = services.hub.view(run_id, lambda: _run_view(services, run_id))
+    return Event(
+        subscription_id=subscription.subscription_id,
+        event=EventKind.RUN_SNAPSHOT,
+        payload=view.document,
+        revision=view.revision,
+        run_id=run_id,
+    )
+
+
+def _run_view(services: Services, run_id: str) -> RunView:
+    """Build the view of a run as it is now."""
+    with services.store.snapshot() as read:
+        return run_view(read, run_id, process_facts(services))

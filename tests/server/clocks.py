@@ -1,0 +1,38 @@
+"""Clocks that tests move, alone or together with trio's."""
+
+from __future__ import annotations
+
+import trio
+
+START_MS = 1_700_000_000_000
+
+
+class FixedClock:
+    """Time that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self._elapsed_ms = 0
+
+    def now_ms(self) -> int:
+        """Return the wall time that the test set."""
+        return START_MS + self._elapsed_ms
+
+    def monotonic_ns(self) -> int:
+        """Return the monotonic reading that the test set."""
+        return self._elapsed_ms * 1_000_000
+
+    def advance_ms(self, milliseconds: int) -> None:
+        """Let both run on."""
+        self._elapsed_ms += milliseconds
+
+
+class TrioClock:
+    """Time as trio has it: under a mock clock a sleep of a minute is a minute for everybody."""
+
+    def now_ms(self) -> int:
+        """Return the wall time."""
+        return START_MS + round(trio.current_time() * 1_000)
+
+    def monotonic_ns(self) -> int:
+        """Return a monotonic reading."""
+        return round(trio.current_time() * 1_000_000_000)
