@@ -1,4 +1,4 @@
-"""A real installation in a directory of its own: real server, real runners, and a hand that kills them."""
+"""A real installation in a directory of its own, and a hand that kills its processes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.version import package_version
 from pi_workflows.client.blocking import Client
 from pi_workflows.client.endpoint import Endpoint
@@ -174,11 +175,11 @@ class Installation:
         assert server.returncode == 0
 
     def processes(self) -> list[int]:
-        """Return every process that works for this installation: by its project directory or state."""
+        """Return every process whose working directory lies in this installation."""
         return [pid for pid, place in _working_places() if place.is_relative_to(self.root)]
 
     def assert_sound(self) -> None:
-        """After an orderly stop: verification is clean, the rebuild identical, and nobody is left."""
+        """Assert that an orderly stop left one sound file and no process."""
         file = self.state / "state.sqlite"
         assert sorted(path.name for path in self.state.glob("state.sqlite*")) == ["state.sqlite"]
         with open_inactive(file, live_directory=None) as source:
@@ -193,7 +194,7 @@ def _entry(file: Path) -> Json:
     """Return a registry entry; None when it vanished under us."""
     try:
         return canonical.decode(file.read_bytes())
-    except (FileNotFoundError, canonical.PayloadInvalid):
+    except (FileNotFoundError, PayloadInvalid):
         return None
 
 

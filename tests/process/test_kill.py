@@ -32,7 +32,7 @@ def step(number):
         parse=lambda result: int(result.stdout),
     )
 
-nodes = {f"s{n}": step(n) for n in range(%d)}
+nodes = {f"s{n}": step(n) for n in range(STEPS)}
 names = list(nodes)
 workflow = define_workflow(
     name="thirty", input=Input, start="s0", nodes=nodes,
