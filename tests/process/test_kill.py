@@ -16,8 +16,7 @@ STEPS = 30
 KILLS = 20
 SEED = 20_261_130
 
-THIRTY_STEPS = (
-    """
+THIRTY_STEPS = """
 from pi_workflows import Command, compute, define_workflow, edge, idempotent_effect, shell
 from pydantic import BaseModel
 
@@ -38,9 +37,7 @@ workflow = define_workflow(
     name="thirty", input=Input, start="s0", nodes=nodes,
     edges=[edge(a, b) for a, b in zip(names, names[1:])],
 )
-"""
-    % STEPS
-)
+""".replace("STEPS", str(STEPS))
 
 GATE = """
 from pi_workflows import checkpoint, define_workflow
