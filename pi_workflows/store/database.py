@@ -104,7 +104,7 @@ class Store:
         return self.writer.transaction()
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Read one moment of the committed database for as long as a body runs.
+        """Read one moment of the committed database, that of the first read, while a body runs.
 
         The body must not wait for anything: a read that lasts keeps the log from shrinking. Reads
         do not nest.

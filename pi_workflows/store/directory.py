@@ -10,6 +10,7 @@ from typing import Final
 from pi_workflows.base.errors import AuthorityDenied, PayloadInvalid
 
 _PRIVATE: Final = 0o700
+_MOUNTS: Final = Path("/proc/self/mountinfo")
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 # SQLite's locks do not hold there, and another machine may write the same file.
 _NETWORK_TYPES: Final = frozenset(
@@ -96,7 +97,7 @@ def _file_system_type(device: int) -> str | None:
     """Return the type of a device's file system; None when the kernel does not say."""
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     for line in mounts.splitlines():

@@ -45,6 +45,21 @@ COUNT_PROJECTS = Statement("count_projects", "SELECT count(*) FROM projects")
 COUNT_EVENTS = Statement("count_events", "SELECT count(*) FROM events")
 
 
+BODY = Blob.json({"runId": "r"})
+_DEFINITION = Statement(
+    "definition", "INSERT INTO workflow_definitions VALUES (zeroblob(32), 'w', :blob_hash, 0)"
+)
+_RUN = Statement(
+    "run",
+    """
+    INSERT INTO runs (
+        run_id, resource_id, root_run_id, definition_digest, workflow_ref, launch_options_hash,
+        status, input_hash, created_at, updated_at
+    ) VALUES ('r', 'run-r', 'r', zeroblob(32), '', :blob_hash, 'queued', :blob_hash, 0, 0)
+    """,
+)
+
+
 class Number(NamedTuple):
     """A row of one number."""
 
@@ -79,6 +94,14 @@ def add_resource(transaction: Transaction, resource_id: str, generation: int = 0
     """Insert an aggregate at revision 0, and its lease."""
     transaction.projection.write(INSERT_RESOURCE, resource_id=resource_id, at=NOW_MS)
     transaction.projection.write(INSERT_LEASE, resource_id=resource_id, generation=generation)
+
+
+def add_run(transaction: Transaction) -> None:
+    """Insert run `r`, whose input and options are `BODY`."""
+    transaction.put_blob(BODY, NOW_MS)
+    add_resource(transaction, "run-r")
+    transaction.projection.write(_DEFINITION, blob_hash=BODY.digest)
+    transaction.projection.write(_RUN, blob_hash=BODY.digest)
 
 
 def append(
@@ -148,6 +171,21 @@ def bytes_of(directory: Path) -> dict[str, str]:
     assert done.returncode == 0, done.stderr
     lines = (line.partition(" ") for line in done.stdout.splitlines())
     return {name: digest for name, _, digest in lines}
+
+
+def is_locked(store: Store) -> bool:
+    """Return whether a process that reads the live file is kept out."""
+    program = (
+        "import apsw, sys\n"
+        "connection = apsw.Connection(sys.argv[1])\n"
+        "try:\n"
+        "    connection.execute('SELECT * FROM runs').fetchall()\n"
+        "except apsw.BusyError:\n"
+        "    print('locked')\n"
+    )
+    done = run(program, str(store.path))
+    assert done.returncode == 0, done.stderr
+    return done.stdout == "locked\n"
 
 
 def sha256(data: bytes) -> bytes:
