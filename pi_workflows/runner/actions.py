@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pi_workflows.authoring.nodes import ActionNode, AnyNode, plain_json
 from pi_workflows.base.canonical import Json
@@ -15,7 +15,8 @@ from pi_workflows.runner.contexts import Contexts
 from pi_workflows.runner.effects import Adopted, Due, Effects
 from pi_workflows.runner.judge import Judge
 
-_NULL = b"null"
+_NULL: Final = b"null"
+_REQUEST_HINT: Final = "Declare request= with what identifies the effect."
 
 Prepared: TypeAlias = bytes | Settlement
 
@@ -77,7 +78,7 @@ class Actions:
             request: Json = (
                 self._contexts.effect_request() if node.request is None else plain_json(value)
             )
-            content = encoded(request, field="request")
+            content = encoded(request, field="request", hint=_REQUEST_HINT)
         return content if caught.error is None else failed(self._judge.reason(caught.error))
 
     async def _try(

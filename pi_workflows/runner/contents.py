@@ -22,6 +22,7 @@ from pi_workflows.protocol.content import (
 )
 from pi_workflows.runner.channel import Channel
 
+_LARGE_HINT: Final = "Write it to a file and let the output name the file and its digest."
 _NOT_ASKED: Final = "a content part that was not asked for"
 
 
@@ -101,12 +102,13 @@ class Contents:
         self._answered.set()
 
 
-def encoded(value: Json, *, field: str) -> bytes:
+def encoded(value: Json, *, field: str, hint: str = _LARGE_HINT) -> bytes:
     """Encode a value for storage.
 
     Args:
         value: What the author's function returned, as JSON.
         field: What errors call it.
+        hint: What to do when it is too large.
 
     Returns:
         Its canonical bytes.
@@ -121,6 +123,6 @@ def encoded(value: Json, *, field: str) -> bytes:
             f"{field}: {len(content):,} bytes; at most {VALUE_BYTES_MAX:,}",
             code="valueTooLarge",
             field=field,
-            hint="Write it to a file and let the output name the file and its digest.",
+            hint=hint,
         )
     return content

@@ -24,7 +24,7 @@ from pi_workflows.runner.checkpoints import Checkpoints, Waiting
 from pi_workflows.runner.commands import Commands
 from pi_workflows.runner.contents import Contents
 from pi_workflows.runner.contexts import Contexts
-from pi_workflows.runner.ending import EXIT_LOST, Ending, say
+from pi_workflows.runner.ending import EXIT_LOST, leave, say
 from pi_workflows.runner.judge import Judge
 from pi_workflows.runner.plan import Enter, Step
 from pi_workflows.runner.proposals import Proposals
@@ -47,7 +47,6 @@ class Engine:
         judge: Judge,
         actions: Actions,
         commands: Commands,
-        ending: Ending,
         clock: Clock,
     ) -> None:
         """Execute a run; the parts are those of one runner."""
@@ -61,7 +60,6 @@ class Engine:
         self._actions = actions
         self._commands = commands
         self._checkpoints = Checkpoints(contexts, proposals, contents, calls, judge)
-        self._ending = ending
         self._clock = clock
         self._bursting = Bursting(
             boundaries, contexts, proposals, calls, clock, _bursting_ms(workflow), judge.settlement
@@ -148,7 +146,7 @@ class Engine:
         if settlement.is_stuck and isinstance(step, Enter):
             await self._boundaries.propose()
             say(f"{attempt.node_path}: its function still runs; this runner ends to end it")
-            await self._ending.leave_now(EXIT_LOST)
+            leave(EXIT_LOST)
         return step
 
     async def _computed_timeout(self, step: Enter) -> int | Settlement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from pi_workflows.authoring.commands import ShellLine
 from pi_workflows.authoring.context import Context
 from pi_workflows.authoring.nodes import LineReader
@@ -63,6 +65,9 @@ class LineUpdates:
         for line in lines:
             update = self._reader(line)
             if update is not None:
+                if not isinstance(cast("object", update), Progress | Update):
+                    message = f"a reader of lines returns updates, not {type(update).__name__}"
+                    raise TypeError(message)
                 newest[update.type if isinstance(update, Update) else "progress"] = update
 
     async def _publish(self, update: Progress | Update) -> None:

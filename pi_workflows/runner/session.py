@@ -111,7 +111,6 @@ class Session:
             judge=judge,
             actions=Actions(contexts, self._effects, calls, judge),
             commands=commands,
-            ending=self._ending,
             clock=self._clock,
         )
         await engine.run(self._launch.resume)

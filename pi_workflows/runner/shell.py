@@ -144,6 +144,9 @@ class Shells:
             with trio.CancelScope(shield=True):
                 await process_group.end(process.pid)
                 execution.return_code = await process.wait()
+                for stream in (process.stdin, process.stdout, process.stderr):
+                    if stream is not None:
+                        await stream.aclose()
             execution.duration_ms = (self._clock.monotonic_ns() - started_ns) // NS_PER_MS
             self._children.ended(process.pid, start_identity, attempt_id)
 

@@ -1,21 +1,22 @@
-"""A scripted server: it starts the real runner over a real socket pair and plays the other side of the protocol."""
+"""A scripted server: it starts the real runner over a real socket pair and plays its peer."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import select
+import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from pi_workflows.authoring.loading import load
 from pi_workflows.base import canonical
+from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
-from pi_workflows.definition.source import SourceFile
 from pi_workflows.protocol import frames
 from pi_workflows.protocol.content import (
     Assembly,
@@ -55,9 +56,7 @@ from pi_workflows.protocol.runner import (
     decode_from_runner,
     encode,
 )
-from pi_workflows.base.blob import Blob
 
-COOKIE = "test-epoch"
 RUN_ID = "test-run"
 # Nothing here takes that long; it is what a hang costs.
 PATIENCE_SECONDS = 30.0
@@ -65,6 +64,11 @@ _FD_MIN = 64
 
 T = TypeVar("T")
 LEAVING = (FinishRun, Requeue, WaitForInput)
+
+
+def of_kind(commands: Sequence[Command], kind: type[T]) -> list[T]:
+    """Return the commands of one kind."""
+    return [command for command in commands if isinstance(command, kind)]
 
 
 def launch_of(
@@ -79,7 +83,7 @@ def launch_of(
     loaded = load(path)
     loaded.close()
     return Launch(
-        worker_epoch=COOKIE,
+        worker_epoch="epoch",
         run_id=RUN_ID,
         generation=1,
         tag="start" if resume is None else "resume",
@@ -94,11 +98,6 @@ def launch_of(
     )
 
 
-def expected(sources: tuple[SourceFile, ...]) -> list[str]:
-    """Return the paths of source files."""
-    return [source.path for source in sources]
-
-
 @dataclass
 class Peer:
     """The server's side of one runner."""
@@ -106,6 +105,7 @@ class Peer:
     channel: socket.socket
     pid: int
     output: Path
+    cookie: str
     commands: list[Command] = field(default_factory=list[Command])
     proposals: list[Propose] = field(default_factory=list[Propose])
     children: list[Child] = field(default_factory=list[Child])
@@ -115,15 +115,18 @@ class Peer:
     _reader: frames.FrameReader = field(default_factory=frames.FrameReader)
     _assembly: Assembly | None = None
     _exit_code: int | None = None
+    _stream: Iterator[FromRunner] | None = None
 
     @classmethod
-    def start(cls, output: Path) -> Peer:
-        """Start a runner; what it prints goes to a file."""
+    def start(cls, output: Path, cookie: str) -> Peer:
+        """Start a runner; what it prints goes to a file, and its processes carry the cookie."""
         ours, theirs = socket.socketpair()
         # Above 3, so that the spawn's dup2 gives a descriptor that exec keeps.
         high = fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, _FD_MIN)
         theirs.close()
-        environment = dict(os.environ, PI_WORKFLOWS_WORKER=COOKIE, PYTHONPATH=str(_repository()))
+        environment = dict(os.environ, PI_WORKFLOWS_WORKER=cookie, PYTHONPATH=str(_repository()))
+        # Compiling every module anew would be most of what a test takes.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", "pi_workflows.runner", "--mode", "run"],
@@ -138,14 +141,14 @@ class Peer:
         )
         os.close(high)
         ours.settimeout(PATIENCE_SECONDS)
-        return cls(ours, pid, output)
+        return cls(ours, pid, output, cookie)
 
     def send(self, message: FromServer) -> None:
         """Send a message."""
         self.channel.sendall(encode(message))
 
     def messages(self) -> Iterator[FromRunner]:
-        """Yield what the runner sends until it closes the stream. Contents, logs and children are seen to here."""
+        """Yield what the runner sends until it closes the stream; contents and logs are kept."""
         while data := self._receive():
             for frame in self._reader.feed(data):
                 message = decode_from_runner(frame)
@@ -170,7 +173,7 @@ class Peer:
 
     def next_or_end(self) -> FromRunner | None:
         """Return the next message, or None when the runner closes the stream."""
-        if not hasattr(self, "_stream"):
+        if self._stream is None:
             self._stream = self.messages()
         return next(self._stream, None)
 
@@ -208,7 +211,7 @@ class Peer:
         return self.next(Ready)
 
     def serve(self, until: Callable[[Command], bool] = lambda _: False) -> list[Command]:
-        """Accept whatever the runner does until a command for which `until` is true, or until it leaves.
+        """Accept whatever the runner does, until a command that `until` names or until it leaves.
 
         Effects live in `effects`, children are registered at once. Returns all commands so far.
         """
@@ -248,7 +251,8 @@ class Peer:
                 case SettleEffect(outcome="uncertain"):
                     self._change(command.effect_id, "pending")
                 case SettleEffect():
-                    self._change(command.effect_id, command.outcome, result=command.result)
+                    status: EffectStatus = "applied" if command.outcome == "applied" else "rejected"
+                    self._change(command.effect_id, status, result=command.result)
                 case _:
                     continue
         self.answer(proposal, values=values)
@@ -276,10 +280,6 @@ class Peer:
             self._exit_code = os.waitstatus_to_exitcode(status)
         return self._exit_code
 
-    def is_running(self) -> bool:
-        """Say whether the runner still runs."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-
     def stop(self, reason: str, grace_ms: int = 5_000) -> None:
         """Send a stop."""
         self.send(Stop.model_validate({"reason": reason, "grace_ms": grace_ms}))
@@ -288,13 +288,17 @@ class Peer:
         """Return what the runner printed."""
         return self.output.read_text() if self.output.exists() else ""
 
-    def close(self) -> None:
-        """End the runner if it still runs."""
+    def close(self) -> list[int]:
+        """End the runner if it still runs, and return what was left of its processes, ended too."""
         self.channel.close()
         if self._exit_code is None:
-            os.killpg(self.pid, 9)
+            os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-            self._exit_code = -9
+            self._exit_code = -signal.SIGKILL
+        left = processes_with(self.cookie)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        return left
 
     def _change(
         self,
@@ -340,10 +344,16 @@ def _repository() -> Path:
     return Path(__file__).parents[2]
 
 
-def names_cookie(pid: int) -> bool:
-    """Say whether a process carries the cookie of these tests."""
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return f"PI_WORKFLOWS_WORKER={COOKIE}".encode() in environment.split(b"\0")
+def processes_with(cookie: str) -> list[int]:
+    """Return the processes that carry a cookie in their environment."""
+    wanted = f"PI_WORKFLOWS_WORKER={cookie}".encode()
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
