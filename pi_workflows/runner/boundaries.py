@@ -61,6 +61,7 @@ class Boundaries:
         self._settled: list[Json] = []
         self._settled_bytes = 0
         self._must_follow = False
+        self._named: tuple[bytes, Json] | None = None
 
     def begin(self, step: Enter, timeout_ms: int) -> Attempt:
         """Begin an attempt and propose it together with the settlement before it.
@@ -165,9 +166,15 @@ class Boundaries:
 
     def _name(self, command: dict[str, Json], member: str, content: bytes) -> None:
         """Let a command name a value."""
-        command[member], was_put = self._contents.ref(content)
+        if self._named is not None and self._named[0] is content:
+            # The final node's output is also the run's: one proposal, put once.
+            command[member] = self._named[1]
+            return
+        reference, was_put = self._contents.ref(content)
         self._settled_bytes += 0 if was_put else len(content)
         self._must_follow = self._must_follow or was_put
+        self._named = (content, reference)
+        command[member] = reference
 
     def _fail(self, command: dict[str, Json], failure: Failure | None) -> None:
         """Let a command say why."""
@@ -177,3 +184,4 @@ class Boundaries:
 
     def _forget(self) -> None:
         self._settled, self._settled_bytes, self._must_follow = [], 0, False
+        self._named = None

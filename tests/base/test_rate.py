@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pi_workflows.runner.rate import Rate
+from pi_workflows.base.rate import Rate
 
 SECOND_NS = 1_000_000_000
 
