@@ -9,7 +9,7 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, TypeAlias
 
 import trio
@@ -49,7 +49,7 @@ from pi_workflows.server.content import Incoming, Outgoing
 from pi_workflows.server.endings import Ending, Faulty, Forfeited, Left, Lost, Unlaunched
 from pi_workflows.server.launch import Launched
 from pi_workflows.server.log import ServerLog
-from pi_workflows.server.writer import Writer
+from pi_workflows.server.writer import Handed, Writer
 
 WireOutcome: TypeAlias = Literal["accepted", "adopted", "rejected", "claimLost"]
 
@@ -91,15 +91,17 @@ class _Asked:
         seq: Its number.
         may_be_refused: Whether a refusal is an answer for the author, not a fault.
         reserves: The policy of the effect that it reserves.
-        answered: Set when the answer is there.
-        answer: The answer; None when the store could not take it.
+        handed: What the writer has of it; None when it is not the domain's to decide.
+        answer: The answer, when it is not the domain's to decide.
+        renews_until_ms: What its acceptance renews the claim to.
     """
 
     seq: int
     may_be_refused: bool = False
     reserves: Literal["idempotent", "manual"] | None = None
-    answered: trio.Event = field(default_factory=trio.Event)
-    answer: Answer | None = None
+    handed: Handed | None = None
+    answer: Answer = _CLAIM_LOST
+    renews_until_ms: int = 0
 
 
 class Channel:
@@ -194,7 +196,7 @@ class Channel:
             if not await self._ready(launched, nursery):
                 return
             while (frame := await self._next()) is not None:
-                await self._take(runner.decode_from_runner(frame), frame, nursery)
+                await self._take(runner.decode_from_runner(frame), frame)
         except ProtocolViolation as violation:
             self.end(Lost(f"the runner broke the protocol: {violation.reason_code}"))
         except OSError as error:
@@ -252,7 +254,7 @@ class Channel:
             self.end(Lost(f"the run could not begin: {error.reason_code}", is_counted=False))
             return False
         if answer.outcome is not Outcome.ACCEPTED or answer.revision is None:
-            self.end(Lost(f"the run could not begin: {answer.code}", is_counted=False))
+            self.end(Left() if self._run.is_released else Forfeited())
             return False
         self._run.renewed(order.renew_until_ms)
         self._run.revision = self._expected = answer.revision
@@ -266,11 +268,11 @@ class Channel:
         except Unavailable:
             return
 
-    async def _take(self, message: runner.FromRunner, frame: Frame, nursery: trio.Nursery) -> None:
+    async def _take(self, message: runner.FromRunner, frame: Frame) -> None:
         """Do what one message asks for."""
         match message:
             case wire.Propose():
-                await self._propose(message, frame, nursery)
+                await self._propose(message, frame)
             case ContentPut():
                 self._incoming.put(message)
             case ContentGet():
@@ -295,8 +297,8 @@ class Channel:
         else:
             raise ProtocolViolation("a runner that registers", code="childState")
 
-    async def _propose(self, proposal: wire.Propose, frame: Frame, nursery: trio.Nursery) -> None:
-        """Hand a proposal to the writer, without waiting for it."""
+    async def _propose(self, proposal: wire.Propose, frame: Frame) -> None:
+        """Take a proposal; its answer is waited for elsewhere."""
         if proposal.seq > self._last_seq + 1:
             raise ProtocolViolation("a proposal is missing", code="seqGap")
         self._last_seq = max(self._last_seq, proposal.seq)
@@ -307,6 +309,16 @@ class Channel:
             may_be_refused=is_lone and isinstance(only, wire.Update | wire.ReserveEffect),
             reserves=only.recovery if isinstance(only, wire.ReserveEffect) else None,
         )
+        self._decide(asked, proposal, frame)
+        self._unanswered += 1
+        # A runner that has too many unanswered is not read from meanwhile.
+        try:
+            self._asked_in.send_nowait(asked)
+        except trio.WouldBlock:
+            await self._asked_in.send(asked)
+
+    def _decide(self, asked: _Asked, proposal: wire.Propose, frame: Frame) -> None:
+        """Hand a proposal to the writer, or answer what is not the domain's to decide."""
         try:
             boundary = boundary_of(
                 self._run.run_id,
@@ -317,16 +329,22 @@ class Channel:
             )
         except Refused as refusal:
             asked.answer = Answer(Outcome.REJECTED, error=refusal.message, code=refusal.reason_code)
-        else:
-            asked.answer = self._answered_here(boundary, only)
-            if asked.answer is None:
-                order = self._order("run.propose", proposal.seq, boundary, frame)
-                # `start` returns once the writer has it, so that proposals stay in order.
-                await nursery.start(self._submit, asked, order)
-        if asked.answer is not None:
-            asked.answered.set()
-        self._unanswered += 1
-        await self._asked_in.send(asked)
+            return
+        answer = self._answered_here(boundary, proposal.commands[0])
+        if answer is not None:
+            asked.answer = answer
+            return
+        order = self._order("run.propose", proposal.seq, boundary, frame)
+        asked.renews_until_ms = order.renew_until_ms
+        try:
+            asked.handed = self._writer.hand_over(order)
+        except Unavailable as error:
+            self._unstored(error)
+
+    def _unstored(self, error: Unavailable) -> None:
+        """End a runner whose proposal the store could not take."""
+        self._log.limited("runner.unanswered", run=self._run.run_id, code=error.reason_code)
+        self.end(Lost("the server could not store what it proposed", is_counted=False))
 
     def _answered_here(self, boundary: Boundary, only: wire.Command) -> Answer | None:
         """Return the answer of a proposal that is not the domain's to decide, else None."""
@@ -365,31 +383,20 @@ class Channel:
             size_bytes=boundary.size_bytes,
         )
 
-    async def _submit(
-        self, asked: _Asked, order: Order, *, task_status: trio.TaskStatus[None]
-    ) -> None:
-        """Wait for the writer's answer."""
-        task_status.started()
-        try:
-            asked.answer = await self._writer.submit(order)
-        except Unavailable as error:
-            self._log.limited("runner.unanswered", run=self._run.run_id, code=error.reason_code)
-        else:
-            if asked.answer.outcome is Outcome.ACCEPTED:
-                self._run.renewed(order.renew_until_ms)
-        asked.answered.set()
-
     # --- out -------------------------------------------------------------------------------------
 
     async def _reply(self) -> None:
         """Send the results in order; end with the first that the runner may not survive."""
         async for asked in self._asked_out:
-            await asked.answered.wait()
+            answer = asked.answer
+            if asked.handed is not None:
+                try:
+                    answer = await asked.handed.answer()
+                except Unavailable as error:
+                    self._unstored(error)
+                    return
             self._unanswered -= 1
-            if asked.answer is None:
-                self.end(Lost("the server could not store what it proposed", is_counted=False))
-                return
-            await self._answer(asked, asked.answer)
+            await self._answer(asked, answer)
         self.end(self._left())
 
     def _left(self) -> Ending:
@@ -405,6 +412,7 @@ class Channel:
         if outcome in ("accepted", "adopted"):
             if answer.revision is not None:
                 self._run.revision = answer.revision
+                self._run.renewed(asked.renews_until_ms)
             values = self._reservation(asked, answer.values)
         elif not asked.may_be_refused:
             self._is_over = self._is_over or not self._run.is_leaving

@@ -86,21 +86,17 @@ class Timers:
             await trio.sleep(HEARTBEAT_MS / MS_PER_SECOND)
             if self._clock.now_ms() >= self._expires_at_ms:
                 break
-            lost: list[OwnershipLost] = []
-            await self._submit(Chore(partial(self._beat, lost=lost)))
-            if lost:
+            try:
+                await self._submit(Chore(self._beat))
+            except OwnershipLost:
                 break
         self._log.write("server.slept", epoch=self._epoch)
 
-    def _beat(self, tx: Transaction, lost: list[OwnershipLost]) -> None:
-        """Move the end of the server's claim, or note that it has none."""
+    def _beat(self, tx: Transaction) -> None:
+        """Move the end of the server's claim. Raises OwnershipLost when it has none."""
         now_ms = self._clock.now_ms()
-        try:
-            volatile.heartbeat_server(tx, self._epoch, now_ms + SERVER_CLAIM_MS, now_ms)
-        except OwnershipLost as error:
-            lost.append(error)
-        else:
-            self._expires_at_ms = now_ms + SERVER_CLAIM_MS
+        volatile.heartbeat_server(tx, self._epoch, now_ms + SERVER_CLAIM_MS, now_ms)
+        self._expires_at_ms = now_ms + SERVER_CLAIM_MS
 
     async def _renew_claims(self) -> None:
         """Renew every claim on a run and on its effects before half of its life is over."""
