@@ -19,6 +19,7 @@ from pi_workflows.base.canonical import (
     decode,
     decode_canonical,
     encode,
+    encode_each,
     fragment,
     utf8,
 )
@@ -332,6 +333,21 @@ def test_a_fragment_is_copied(beside: Json) -> None:
     whole = encode({"z": fragment(stored), "a": [fragment(stored), beside]})
     assert whole == b'{"a":[' + stored + b"," + encode(beside) + b'],"z":' + stored + b"}"
     assert encode(fragment(stored)) == stored
+
+
+@given(st.lists(_values(_NUMBERS) | st.sampled_from(["\n", ",\n,", "\\n"]), max_size=6))
+def test_values_written_together_are_those_written_alone(values: list[Json]) -> None:
+    """Line feeds in them, fragments, floats and keys of any kind change nothing."""
+    alone = [encode(value) for value in values]
+    assert encode_each(values) == alone
+    assert encode_each([fragment(data) for data in alone]) == alone
+
+
+def test_a_refusal_among_many_values_names_its_path() -> None:
+    """One value that cannot be written refuses all of them."""
+    with pytest.raises(PayloadInvalid) as refusal:
+        encode_each([1, {"a": [LONE]}])
+    assert (refusal.value.reason_code, refusal.value.field) == ("loneSurrogate", "value.a[0]")
 
 
 @given(_values(_NUMBERS))
