@@ -34,6 +34,9 @@ from tests.client.peer import (
     snapshot,
 )
 
+# Eleven delays between twelve attempts, each at its upper bound.
+_EXHAUSTED_MS = 250 + 500 + 1_000 + 2_000 + 4_000 + 8_000 + 5 * 10_000
+
 
 class _Clock:
     """A clock that stands still until somebody sleeps."""
@@ -183,25 +186,46 @@ def test_a_read_is_never_unknown(path: Path, clock: _Clock) -> None:
         assert unavailable.value.reason_code == "serverUnreachable"
 
 
+def _answer_once_and_leave(listener: Listener) -> None:
+    """Serve one request, then end the server."""
+    connection = listener.accept()
+    connection.send(response(connection.request()))
+    listener.close()
+    connection.close()
+
+
 def test_a_request_long_after_the_loss_has_its_own_thirty_seconds(
     path: Path, clock: _Clock
 ) -> None:
     """The time for resends begins with the request, not with a connection lost long before."""
+    with serving(path, _answer_once_and_leave), _client(path, clock) as client:
+        assert _pause(client) is Outcome.ACCEPTED
+        assert client.next_event(timeout_ms=1_000) is None
+        clock.ms += 10 * CLIENT_RESEND_MS
+        server = Listener(path)
+        server.serve()
+        assert _pause(client) is Outcome.ACCEPTED
+    server.close()
 
-    def script(listener: Listener) -> None:
+
+def test_a_slow_answer_is_waited_for(path: Path, clock: _Clock) -> None:
+    """While the connection lives a request has all the time it needs, also after a lost one."""
+
+    def slow(listener: Listener) -> None:
+        listener.accept().close()
         connection = listener.accept()
-        connection.send(response(connection.request()))
-        connection.close()
-        connection = listener.accept()
-        connection.send(response(connection.request(), "adopted"))
+        watch = connection.request()
+        connection.send(response(watch))
+        request = connection.request()
+        clock.ms += 10 * CLIENT_RESEND_MS
+        connection.send(snapshot(watch["payload"]["subscriptionId"], 1))
+        connection.send(response(request))
         connection.until_closed()
         connection.close()
 
-    with serving(path, script), _client(path, clock) as client:
+    with serving(path, slow), _client(path, clock) as client:
+        client.watch("build-1")
         assert _pause(client) is Outcome.ACCEPTED
-        assert client.next_event(timeout_ms=0) is None
-        clock.ms += 10 * CLIENT_RESEND_MS
-        assert _pause(client) is Outcome.ADOPTED
 
 
 def test_a_subscription_survives_a_lost_connection(path: Path, clock: _Clock) -> None:
@@ -410,21 +434,38 @@ def test_a_client_that_waits_for_nothing_starts_nothing(path: Path, clock: _Cloc
     assert calls == []
 
 
+def test_a_restored_subscription_gives_new_patience(path: Path, clock: _Clock) -> None:
+    """The attempts count from the last time that everything was restored."""
+    with serving(path, _answer_once_and_leave), _client(path, clock) as client:
+        client.watch("build-1")
+        assert _reason(client.next_event()) == "connection_lost"
+        assert client.next_event(timeout_ms=20_000) is None
+
+        def restore(listener: Listener) -> None:
+            connection = listener.accept()
+            request = connection.request()
+            connection.send(response(request) + snapshot(request["payload"]["subscriptionId"], 1))
+            listener.close()
+            connection.close()
+
+        with serving(path, restore):
+            event = client.next_event()
+        assert event is not None
+        assert event.revision == 1
+        assert _reason(client.next_event()) == "connection_lost"
+        began_ms = clock.ms
+        assert _reason(client.next_event()) == "reconnect_exhausted"
+        assert clock.ms - began_ms == _EXHAUSTED_MS
+
+
 def test_when_the_server_stays_away_a_last_event_says_so(path: Path, clock: _Clock) -> None:
     """Twelve attempts without a server end the subscription and then the client."""
-
-    def script(listener: Listener) -> None:
-        connection = listener.accept()
-        connection.send(response(connection.request()))
-        listener.close()
-        connection.close()
-
-    with serving(path, script), _client(path, clock) as client:
+    with serving(path, _answer_once_and_leave), _client(path, clock) as client:
         client.watch("build-1")
         began_ms = clock.ms
         assert _reason(client.next_event()) == "connection_lost"
         assert _reason(client.next_event()) == "reconnect_exhausted"
-        assert clock.ms - began_ms == 250 + 500 + 1_000 + 2_000 + 4_000 + 8_000 + 5 * 10_000
+        assert clock.ms - began_ms == _EXHAUSTED_MS
         for _ in range(2):
             with pytest.raises(Unavailable):
                 client.next_event()
@@ -434,14 +475,7 @@ def test_when_the_server_stays_away_a_last_event_says_so(path: Path, clock: _Clo
 
 def test_waiting_ends_in_time_while_the_server_is_away(path: Path, clock: _Clock) -> None:
     """A deadline of the caller holds between attempts to reconnect too."""
-
-    def script(listener: Listener) -> None:
-        connection = listener.accept()
-        connection.send(response(connection.request()))
-        listener.close()
-        connection.close()
-
-    with serving(path, script), _client(path, clock) as client:
+    with serving(path, _answer_once_and_leave), _client(path, clock) as client:
         client.watch("build-1")
         assert _reason(client.next_event(timeout_ms=5_000)) == "connection_lost"
         began_ms = clock.ms

@@ -26,6 +26,9 @@ from pi_workflows.protocol.operations import Operation
 from tests.client.peer import VERSION, hello, response, snapshot
 from tests.client.trio_peer import TrioListener
 
+# Eleven delays between twelve attempts, each at its upper bound.
+_EXHAUSTED_SECONDS = 0.25 + 0.5 + 1 + 2 + 4 + 8 + 5 * 10
+
 _Test = Callable[[TrioListener], Awaitable[None]]
 
 
@@ -36,7 +39,7 @@ def _run(test: _Test, *, listens: bool = True) -> None:
         listener = TrioListener(path)
         try:
             if listens:
-                await listener.listen()
+                listener.listen()
             await test(listener)
         finally:
             listener.close()
@@ -192,7 +195,7 @@ def test_when_the_server_stays_away_a_last_event_says_so() -> None:
                 await _pause(client)
             assert _reason(await client.next_event(subscription)) == "connection_lost"
             assert _reason(await client.next_event(subscription)) == "reconnect_exhausted"
-            assert trio.current_time() - began == pytest.approx(65.75)
+            assert trio.current_time() - began == pytest.approx(_EXHAUSTED_SECONDS)
             with pytest.raises(Unavailable):
                 await client.next_event()
             with pytest.raises(Unavailable):
@@ -230,15 +233,19 @@ def test_an_idle_client_waits_for_work_before_it_reconnects() -> None:
 
 
 def test_a_cancelled_request_is_given_up() -> None:
-    """A caller that goes away leaves nothing to resend; its late reply is nobody's."""
+    """A caller that goes away leaves nothing to resend."""
 
     async def test(listener: TrioListener) -> None:
+        seen: list[str] = []
 
         async def script() -> None:
             connection = await listener.accept()
-            first = await connection.request()
-            second = await connection.request()
-            await connection.send(response(first, "rejected") + response(second))
+            seen.append((await connection.request())["operation"])
+            await trio.sleep(2)
+            await connection.close()
+            connection = await listener.accept()
+            seen.append((request := await connection.request())["operation"])
+            await connection.send(response(request))
             await connection.until_closed()
             await connection.close()
 
@@ -248,8 +255,96 @@ def test_a_cancelled_request_is_given_up() -> None:
             with trio.move_on_after(1) as scope:
                 await _pause(client)
             assert scope.cancelled_caught
+            await trio.sleep(2)
+            await client.request(Operation.RUN_CANCEL, {}, run_id="build-1")
+            client.close()
+        assert seen == ["run.pause", "run.cancel"]
+
+    _run(test)
+
+
+def test_a_slow_answer_is_waited_for() -> None:
+    """While the connection lives a request has all the time it needs, also after a lost one."""
+
+    async def test(listener: TrioListener) -> None:
+        async def script() -> None:
+            connection = await listener.accept()
+            await connection.request()
+            await connection.close()
+            connection = await listener.accept()
+            request = await connection.request()
+            await trio.sleep(3_600)
+            await connection.send(response(request))
+            await connection.until_closed()
+            await connection.close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(script)
+            client = await open_client(nursery, _endpoint(listener.path))
             assert await _pause(client) is Outcome.ACCEPTED
             client.close()
+
+    _run(test)
+
+
+def test_a_request_long_after_the_loss_has_its_own_thirty_seconds() -> None:
+    """The time for resends begins with the request, not with a connection lost long before."""
+
+    async def test(listener: TrioListener) -> None:
+        again = TrioListener(listener.path)
+
+        async def script() -> None:
+            connection = await listener.accept()
+            listener.close()
+            await connection.close()
+            await trio.sleep(3_605)
+            again.listen()
+            connection = await again.accept()
+            await connection.send(response(await connection.request()))
+            await connection.until_closed()
+            await connection.close()
+            again.close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(script)
+            client = await open_client(nursery, _endpoint(listener.path))
+            await trio.sleep(3_600)
+            assert await _pause(client) is Outcome.ACCEPTED
+            client.close()
+
+    _run(test)
+
+
+def test_a_restored_subscription_gives_new_patience() -> None:
+    """The attempts count from the last time that everything was restored."""
+
+    async def test(listener: TrioListener) -> None:
+        again = TrioListener(listener.path)
+
+        async def script() -> None:
+            connection = await listener.accept()
+            await connection.send(response(await connection.request()))
+            listener.close()
+            await connection.close()
+            await trio.sleep(20)
+            again.listen()
+            connection = await again.accept()
+            request = await connection.request()
+            await connection.send(response(request))
+            await connection.send(snapshot(request["payload"]["subscriptionId"], 1))
+            again.close()
+            await connection.close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(script)
+            client = await open_client(nursery, _endpoint(listener.path))
+            await client.watch("build-1")
+            assert _reason(await client.next_event()) == "connection_lost"
+            assert (await client.next_event()).revision == 1
+            assert _reason(await client.next_event()) == "connection_lost"
+            began = trio.current_time()
+            assert _reason(await client.next_event()) == "reconnect_exhausted"
+            assert trio.current_time() - began == pytest.approx(_EXHAUSTED_SECONDS)
 
     _run(test)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,16 @@ class TrioListener:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._socket = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
+        self._bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket = trio.socket.from_stdlib_socket(self._bound)
 
-    async def listen(self) -> None:
-        """Begin to listen."""
-        await self._socket.bind(str(self.path))
-        self._socket.listen()
+    def listen(self) -> None:
+        """Begin to listen.
+
+        Without trio, which would bind in a thread: the mock clock does not wait for those.
+        """
+        self._bound.bind(str(self.path))
+        self._bound.listen()
 
     async def accept(self, *, greeting: bytes | None = None) -> TrioConnection:
         """Accept a client and greet it."""

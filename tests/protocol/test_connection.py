@@ -287,6 +287,18 @@ def test_a_first_watch_is_repeated_once() -> None:
     assert pending.reply() == Reply(Outcome.ACCEPTED, receipt={"subscribed": True})
 
 
+def test_a_watch_that_was_given_up_is_not_restored() -> None:
+    """A caller that went away before its subscription began has none."""
+    state = _ready()
+    _, pending = state.watch("build-1")
+    state.give_up(pending)
+    state.disconnected()
+    _sent(state)
+    _greet(state)
+    assert _sent(state) == []
+    assert state.is_idle
+
+
 def test_a_refused_watch_leaves_nothing() -> None:
     """A subscription that the server refuses is its caller's error, and is not restored."""
     state = _ready()

@@ -124,6 +124,13 @@ def test_a_member_at_fault_is_named(change: dict[str, Json], field: str) -> None
     assert refused.value.message.startswith(f"{field}: ")
 
 
+def test_a_member_has_one_name() -> None:
+    """The name of an attribute is no name on the wire."""
+    with pytest.raises(PayloadInvalid) as refused:
+        _Outer.parse({"some_text": "a", "nullable": None})
+    assert refused.value.field == "someText"
+
+
 @pytest.mark.parametrize("value", [None, [], "text", 1])
 def test_what_is_no_object_is_refused(value: Json) -> None:
     """A model is read from an object; the error names the value as its reader calls it."""
