@@ -69,7 +69,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class Rule:
     """A rule that statements can tell: each returned row is a violation."""
 
     code: str
@@ -77,11 +77,11 @@ class _Check:
     statements: tuple[Statement, ...]
 
 
-def _check(code: str, explanation: str, *names: str) -> _Check:
-    return _Check(code, explanation, tuple(SQL[name] for name in names))
+def _check(code: str, explanation: str, *names: str) -> Rule:
+    return Rule(code, explanation, tuple(SQL[name] for name in names))
 
 
-_RULES: Final = (
+RULES: Final = (
     _check("integrity", "SQLite's own check of the file fails", "integrity"),
     _check("foreignKeys", "A row names another one that does not exist", "foreign_keys"),
     _check("revisionChain", "A resource's events are not 1 to its revision", "revision_gap"),
@@ -208,7 +208,7 @@ def _finders(
     progress: Callable[[str, int], None],
 ) -> Iterator[tuple[str, Callable[[_Findings], None]]]:
     """Yield each check under its name, cheap ones first."""
-    for rule in _RULES:
+    for rule in RULES:
         yield rule.code, partial(_run_rule, source, rule)
     yield "eventShape", lambda found: _event_shapes(source, found)
     if quick:
@@ -219,7 +219,7 @@ def _finders(
     yield "replay", lambda found: _replay(source, scratch, projectors, found, progress)
 
 
-def _run_rule(source: Snapshot, rule: _Check, found: _Findings) -> None:
+def _run_rule(source: Snapshot, rule: Rule, found: _Findings) -> None:
     """Note every row that a rule's statements return."""
     for statement in rule.statements:
         for run_id in source.each(str, statement):
