@@ -1,4 +1,6 @@
-"""Every error of the product, in one tree. A branch answers one question: what may the caller do next?
+"""Every error of the product, in one tree.
+
+A branch answers one question: what may the caller do next?
 
 ```text
 WorkflowsError                stable `code`; the class docstring's first line is the default message
@@ -6,6 +8,7 @@ WorkflowsError                stable `code`; the class docstring's first line is
 │  ├─ RevisionConflict  ├─ IdempotencyConflict  ├─ NotFound  ├─ OwnershipLost
 │  ├─ TransitionDenied  ├─ AuthorityDenied      ├─ LimitExceeded  ├─ LateImport
 │  └─ PayloadInvalid     └─ ProblemsFound: several mistakes, reported together
+├─ WrongUsage                 nothing was sent: the command line itself is wrong
 ├─ Unavailable                nothing changed, ask again later
 ├─ OutcomeUnknown             the reply was lost: send the same command again
 ├─ Incompatible               a database that is not ours: bytes untouched
@@ -175,6 +178,13 @@ class LateImport(Refused, ImportError):
     """A module of the workflow's directory was imported after the workflow was loaded."""
 
     code = "lateImport"
+
+
+class WrongUsage(WorkflowsError):
+    """The command line is wrong; nothing was sent."""
+
+    code = "wrongUsage"
+    exit_code = 2
 
 
 class Unavailable(WorkflowsError):

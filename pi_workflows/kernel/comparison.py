@@ -6,6 +6,7 @@ Every row that the log reproduces, column by column, byte for byte.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
@@ -17,6 +18,8 @@ SQL: Final = load(__package__, "comparison.sql")
 Row: TypeAlias = tuple[SqlValue, ...]
 Key: TypeAlias = tuple[str, ...]
 
+# The arguments of a function, which hold commas of their own.
+_CALLS: Final = re.compile(r"\([^()]*\)")
 # Rows of one table that are named; a database that differs in more differs enough.
 _DIFFERENCES_MAX: Final = 20
 
@@ -34,6 +37,22 @@ class Difference:
     table: str
     left: Row | None
     right: Row | None
+
+    @property
+    def key(self) -> dict[str, SqlValue]:
+        """What identifies the row: the columns of the key with their values."""
+        statement = SQL[self.table]
+        row = self.left or self.right or ()
+        return dict(zip(_columns(statement)[: _key_width(statement)], row, strict=False))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that differ; every one of a row that is missing on one side."""
+        names = _columns(SQL[self.table])
+        if self.left is None or self.right is None:
+            return names
+        values = zip(names, self.left, self.right, strict=True)
+        return tuple(name for name, here, there in values if here != there)
 
 
 def compare(left: Snapshot, right: Snapshot) -> list[Difference]:
@@ -89,7 +108,7 @@ def _differing(
 
     At most `_DIFFERENCES_MAX`.
     """
-    width = statement.text.rpartition("ORDER BY")[2].count(",") + 1
+    width = _key_width(statement)
     found = 0
     lefts, rights = left.each(_row, statement), right.each(_row, statement)
     here, there = next(lefts, None), next(rights, None)
@@ -100,6 +119,17 @@ def _differing(
             yield Difference(table, here if order <= 0 else None, there if order >= 0 else None)
         here = next(lefts, None) if order <= 0 else here
         there = next(rights, None) if order >= 0 else there
+
+
+def _key_width(statement: Statement) -> int:
+    """Return how many columns the key has, which are a statement's first ones."""
+    return statement.text.rpartition("ORDER BY")[2].count(",") + 1
+
+
+def _columns(statement: Statement) -> tuple[str, ...]:
+    """Return the names of a statement's columns; of an expression the one after AS."""
+    listed = _CALLS.sub("", statement.text.partition("\nFROM ")[0])
+    return tuple(column.split()[-1] for column in listed.split(","))
 
 
 def _order(left: Row | None, right: Row | None, width: int) -> int:

@@ -1,0 +1,31 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+RunArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run ID, or the beginning of one.")
+]
+ProjectOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--project", metavar="DIR", help="The project's directory; the current one by default."
+    ),
+]
+DeadlineOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--deadline",
+        metavar="SECONDS",
+        min=0,
+        help="Follow no longer than this; the run goes on, and the exit code is 8.",
+    ),
+]
+FromOption: TypeAlias = Annotated[
+    int,
+    typer.Option("--from", metavar="SEQ", min=0, help="Leave out the events up to this number."),
+]

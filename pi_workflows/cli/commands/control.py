@@ -1,0 +1,84 @@
+"""Steering runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pi_workflows.cli.command import command
+from pi_workflows.cli.commands.arguments import RunArgument
+from pi_workflows.cli.help import RUNS
+from pi_workflows.cli.invocation import Invocation
+
+
+def declare(app: typer.Typer) -> None:
+    """Declare the commands of this module."""
+    command(
+        app,
+        "answer",
+        panel=RUNS,
+        examples=(
+            'answer repo-health-k3 \'{"decision": "accept"}\'',
+            "answer repo-health-k3 @answer.json",
+            "answer release-7 --text 'ship it'",
+        ),
+    )(answer)
+    command(app, "pause", panel=RUNS, examples=("pause repo-health-k3",))(pause)
+    command(app, "resume", panel=RUNS, examples=("resume repo-health-k3",))(resume)
+    command(app, "cancel", panel=RUNS, examples=("cancel repo-health-k3",))(cancel)
+    command(app, "restart", panel=RUNS, examples=("restart repo-health-k3",))(restart)
+
+
+def answer(
+    invocation: Invocation,
+    *,
+    run: RunArgument,
+    value: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="VALUE|@FILE|-",
+            help="The answer: JSON if it can be read as such, else text. On a terminal it may be"
+            " left out: you are asked.",
+        ),
+    ] = None,
+    text: Annotated[
+        bool, typer.Option("--text", help="Take VALUE as text, never as JSON.")
+    ] = False,
+    request: Annotated[
+        str | None,
+        typer.Option("--request", metavar="ID", help="Answer this request and no other one."),
+    ] = None,
+) -> int:
+    """Answer the question that a run asks; the same run goes on."""
+    from pi_workflows.cli.answering import answer_run
+
+    return answer_run(invocation, run, value, is_text=text, request_id=request)
+
+
+def pause(invocation: Invocation, *, run: RunArgument) -> int:
+    """Stop working on a run until it is resumed."""
+    from pi_workflows.cli.controlling import pause_run
+
+    return pause_run(invocation, run)
+
+
+def resume(invocation: Invocation, *, run: RunArgument) -> int:
+    """Let a run go on that was paused or that stands still."""
+    from pi_workflows.cli.controlling import resume_run
+
+    return resume_run(invocation, run)
+
+
+def cancel(invocation: Invocation, *, run: RunArgument) -> int:
+    """End a run for good, with every process that works for it."""
+    from pi_workflows.cli.controlling import cancel_run
+
+    return cancel_run(invocation, run)
+
+
+def restart(invocation: Invocation, *, run: RunArgument) -> int:
+    """Start a run over that has ended: a new run with the same input and definition."""
+    from pi_workflows.cli.controlling import restart_run
+
+    return restart_run(invocation, run)

@@ -1,0 +1,83 @@
+"""Looking at runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pi_workflows.base.limits import PAGE_ITEMS_MAX, RUNS_SHOWN_DEFAULT
+from pi_workflows.cli.command import command
+from pi_workflows.cli.commands.arguments import DeadlineOption, RunArgument
+from pi_workflows.cli.help import RUNS
+from pi_workflows.cli.invocation import Invocation
+
+Status = Literal[
+    "queued",
+    "running",
+    "waiting",
+    "paused",
+    "ambiguous",
+    "completed",
+    "failed",
+    "timed_out",
+    "cancelled",
+]
+
+
+def declare(app: typer.Typer) -> None:
+    """Declare the commands of this module."""
+    examples = ("runs", "runs --status waiting", "runs --project . --json")
+    command(app, "runs", panel=RUNS, examples=examples)(runs)
+    command(
+        app, "show", panel=RUNS, examples=("show repo-health-k3", "show repo-health-k3 --json")
+    )(show)
+
+
+def runs(
+    invocation: Invocation,
+    *,
+    status: Annotated[
+        Status | None, typer.Option("--status", metavar="STATUS", help="Only runs that stand so.")
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option("--project", metavar="DIR", help="Only runs of this project; all by default."),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", metavar="COUNT", min=1, max=PAGE_ITEMS_MAX, help="How many to show."
+        ),
+    ] = RUNS_SHOWN_DEFAULT,
+    cursor: Annotated[
+        int,
+        typer.Option("--cursor", metavar="INDEX", min=0, help="Leave out this many at the front."),
+    ] = 0,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show the list again whenever it changes.")
+    ] = False,
+    deadline: DeadlineOption = None,
+) -> int:
+    """List runs, newest first."""
+    from pi_workflows.cli.listing import Listing, list_runs
+
+    return list_runs(
+        invocation,
+        Listing(
+            status=status,
+            project=project,
+            limit=limit,
+            cursor=cursor,
+            follow=follow,
+            deadline=deadline,
+        ),
+    )
+
+
+def show(invocation: Invocation, *, run: RunArgument) -> int:
+    """Show a run: where it stands, its steps, what it asks, what it gave."""
+    from pi_workflows.cli.showing import show_run
+
+    return show_run(invocation, run)

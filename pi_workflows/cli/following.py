@@ -1,0 +1,287 @@
+"""Following runs by the numbers of their events, across lost connections and server restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from pi_workflows.base.clock import Clock, SystemClock
+from pi_workflows.base.errors import NotFound, Unavailable
+from pi_workflows.base.units import NS_PER_MS
+from pi_workflows.cli.outcome import DEADLINE, FAILED, Outcome, outcome_of
+from pi_workflows.cli.run_view import RunView, TraceItem
+from pi_workflows.cli.trace_pages import trace_after
+from pi_workflows.client.blocking import Client
+from pi_workflows.protocol.connection import Subscription
+from pi_workflows.protocol.envelope import Event, EventKind
+from pi_workflows.protocol.views import SubscriptionFailure
+
+# How often a live display moves.
+_FRAME_MS: Final = 100
+_BAD_ENDS: Final = frozenset({"failed", "timed_out"})
+
+
+@dataclass(slots=True, eq=False)
+class Followed:
+    """One run that is followed.
+
+    Attributes:
+        run_id: The run.
+        seq: The number of the newest event that was told.
+        view: The run as it stood last; None before the first view.
+        outcome: What it came to; of a run that stands still it may change again.
+        tries: Settled attempts of the current visit of each node, for its retries.
+    """
+
+    run_id: str
+    seq: int = 0
+    view: RunView | None = None
+    outcome: Outcome | None = None
+    subscription: Subscription | None = None
+    tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    is_told: bool = False
+
+
+class Listener(Protocol):
+    """Who is told what happens. Every call comes from inside `Follower.follow`."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it wants `moved` ten times a second."""
+        ...
+
+    def changed(self, run: Followed, item: TraceItem) -> None:
+        """One event of a run; the view is at least as new."""
+        ...
+
+    def seen(self, run: Followed) -> None:
+        """A new view of a run; its events have been told."""
+        ...
+
+    def lost(self, run: Followed) -> None:
+        """The server is gone; what is shown may be old until `seen` is called again."""
+        ...
+
+    def moved(self) -> None:
+        """Time went by."""
+        ...
+
+    def ended(self, run: Followed, outcome: Outcome, *, is_last: bool) -> None:
+        """A run is followed no longer; told once for each run."""
+        ...
+
+
+class Follower:
+    """Follows runs until each of them ended or stands still.
+
+    Args:
+        server: The connected client.
+        run_ids: Whole IDs, each once.
+        listener: Who is told.
+        from_seq: Only events above this number are told.
+        deadline_ms: How long to follow; None without end.
+        waits_for_runs: A run that does not exist is waited for.
+        until_end: A run that stands still is followed on.
+        fail_fast: The first failed node or run ends everything.
+        clock: Measures the deadline.
+    """
+
+    def __init__(
+        self,
+        server: Client,
+        run_ids: Sequence[str],
+        listener: Listener,
+        *,
+        from_seq: int = 0,
+        deadline_ms: int | None = None,
+        waits_for_runs: bool = False,
+        until_end: bool = False,
+        fail_fast: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self._server = server
+        self._listener = listener
+        self._waits_for_runs = waits_for_runs
+        self._until_end = until_end
+        self._fail_fast = fail_fast
+        self._clock: Clock = clock if clock is not None else SystemClock()
+        self._until_ms = None if deadline_ms is None else self._now_ms() + deadline_ms
+        self._list: Subscription | None = None
+        self.runs = tuple(Followed(run_id, from_seq) for run_id in run_ids)
+
+    def follow(self) -> int:
+        """Follow until every run ended, stands still, or time is up.
+
+        May be called again to go on with a run that stood still.
+
+        Returns:
+            The highest exit code of the runs.
+
+        Raises:
+            NotFound: A run does not exist and is not waited for.
+            Unavailable: The server is gone for good.
+        """
+        for run in self.runs:
+            if not (run.outcome is not None and run.outcome.is_end):
+                run.outcome, run.is_told = None, False
+                self._watch(run)
+        while any(run.outcome is None for run in self.runs):
+            left_ms = None if self._until_ms is None else self._until_ms - self._now_ms()
+            if left_ms is not None and left_ms <= 0:
+                self._give_up(Outcome("deadline", DEADLINE))
+                break
+            event = self._server.next_event(timeout_ms=self._patience_ms(left_ms))
+            if event is not None:
+                self._take(event)
+            self._listener.moved()
+        self._tell_rest()
+        return max(run.outcome.exit_code for run in self.runs if run.outcome is not None)
+
+    def _patience_ms(self, left_ms: int | None) -> int | None:
+        """Return how long to wait for the next event."""
+        if not self._listener.is_live:
+            return left_ms
+        return _FRAME_MS if left_ms is None else min(_FRAME_MS, left_ms)
+
+    # --- subscriptions ---------------------------------------------------------------------------
+
+    def _watch(self, run: Followed) -> None:
+        """Subscribe to a run, or to the list while the run does not exist."""
+        if run.subscription is not None:
+            return
+        try:
+            run.subscription = self._server.watch(run.run_id)
+        except NotFound:
+            if not self._waits_for_runs:
+                raise
+            if self._list is None:
+                # Its first event comes at once: a run that was made meanwhile is not missed.
+                self._list = self._server.watch(None, limit=1)
+
+    def _take(self, event: Event) -> None:
+        """Take the news of one subscription."""
+        if self._list is not None and event.subscription_id == self._list.subscription_id:
+            self._look_for_missing(event)
+            return
+        run = self._run_of(event)
+        if run is None:
+            return
+        if event.event is EventKind.UNAVAILABLE:
+            self._unavailable(run, event)
+        elif event.event is EventKind.RUN_SNAPSHOT:
+            self._see(run, RunView.parse(event.payload))
+
+    def _run_of(self, event: Event) -> Followed | None:
+        """Return the run whose subscription an event belongs to."""
+        for run in self.runs:
+            watched = run.subscription
+            if watched is not None and watched.subscription_id == event.subscription_id:
+                return run
+        return None
+
+    def _look_for_missing(self, event: Event) -> None:
+        """The run list changed: one that is waited for may be there now."""
+        if event.event is EventKind.UNAVAILABLE:
+            failure = SubscriptionFailure.parse(event.payload)
+            if failure.reason_code != "connection_lost":
+                raise Unavailable(failure.message, code="serverUnreachable")
+            return
+        missing = [run for run in self.runs if run.subscription is None and run.outcome is None]
+        for run in missing:
+            self._watch(run)
+        if self._list is not None and all(run.subscription is not None for run in missing):
+            self._server.unwatch(self._list)
+            self._list = None
+
+    def _unavailable(self, run: Followed, event: Event) -> None:
+        """A subscription tells nothing, for now or for good."""
+        failure = SubscriptionFailure.parse(event.payload)
+        match failure.reason_code:
+            case "connection_lost":
+                self._listener.lost(run)
+            case "run_removed":
+                run.outcome = Outcome("removed", FAILED, is_end=True)
+                self._tell(run)
+            case "version_mismatch":
+                raise Unavailable(failure.message, code="versionMismatch")
+            case _:
+                raise Unavailable(failure.message, code="serverUnreachable")
+
+    # --- one run ---------------------------------------------------------------------------------
+
+    def _see(self, run: Followed, view: RunView) -> None:
+        """Take a new view: tell its events, then where the run stands."""
+        if run.is_told:
+            return
+        run.view = view
+        has_failed = False
+        while run.seq < view.state.trace_seq:
+            for item in trace_after(self._server, view, run.seq):
+                run.seq = item.seq
+                self._listener.changed(run, item)
+                has_failed |= self._is_failed_node(run, item)
+        self._listener.seen(run)
+        run.outcome = self._outcome(view)
+        if self._fail_fast and (has_failed or view.display.status in _BAD_ENDS):
+            self._stop_at(run, view)
+        elif run.outcome is not None and run.outcome.is_end:
+            self._tell(run)
+
+    def _outcome(self, view: RunView) -> Outcome | None:
+        """Return what a run came to, as far as this follower is concerned."""
+        outcome = outcome_of(view)
+        return None if outcome is not None and self._until_end and not outcome.is_end else outcome
+
+    def _is_failed_node(self, run: Followed, item: TraceItem) -> bool:
+        """Whether an event is the end of a visit that failed and is not tried again."""
+        if item.node_id is None or run.view is None:
+            return False
+        if item.type == "attempt.started":
+            visit = item.payload.get("visit")
+            number = visit if isinstance(visit, int) else 0
+            before, count = run.tries.get(item.node_id, (number, 0))
+            run.tries[item.node_id] = (number, count + 1 if before == number else 1)
+            return False
+        outcome = item.payload.get("outcome")
+        if item.type != "attempt.settled" or outcome not in _BAD_ENDS:
+            return False
+        node = run.view.workflow.nodes.get(item.node_id)
+        retry = node.retry if node is not None else None
+        tries = run.tries.get(item.node_id, (0, 1))[1]
+        return retry is None or outcome not in retry.on or tries >= retry.max_attempts
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def _stop_at(self, failed: Followed, view: RunView) -> None:
+        """End everything at the first failure: the others go on unseen."""
+        if failed.outcome is None or failed.outcome.exit_code == 0:
+            failed.outcome = Outcome(view.display.status, FAILED)
+        self._tell(failed)
+        for run in self.runs:
+            if run.outcome is None:
+                name = run.view.display.status if run.view is not None else "unknown"
+                run.outcome = Outcome(name, 0)
+
+    def _give_up(self, outcome: Outcome) -> None:
+        """Give every run that goes on the same end."""
+        for run in self.runs:
+            if run.outcome is None:
+                run.outcome = outcome
+
+    def _tell_rest(self) -> None:
+        """Tell the end of every run whose end was not told yet."""
+        for run in self.runs:
+            self._tell(run)
+
+    def _tell(self, run: Followed) -> None:
+        """Tell that a run is followed no longer."""
+        if run.is_told or run.outcome is None:
+            return
+        run.is_told = True
+        is_last = all(other.is_told for other in self.runs)
+        self._listener.ended(run, run.outcome, is_last=is_last)
+
+    def _now_ms(self) -> int:
+        """Return the monotonic time."""
+        return self._clock.monotonic_ns() // NS_PER_MS

@@ -1,0 +1,72 @@
+"""From what a person types to the one thing that it names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pi_workflows.base.errors import NotFound, Refused
+from pi_workflows.base.limits import RUN_ID_CHARS_MAX
+from pi_workflows.cli.connection import ask
+from pi_workflows.cli.run_list import RunListItem
+from pi_workflows.client.blocking import Client
+from pi_workflows.protocol.operations import Operation
+from pi_workflows.protocol.views import RunFilter, RunListPage, ViewRunsPage
+
+# As many as a person reads; one more tells that there are others.
+_MATCHES_SHOWN: Final = 10
+
+
+def run_id_of(server: Client, typed: str) -> str:
+    """Return the ID of the run that a whole ID or a unique prefix names.
+
+    Args:
+        server: The connected client.
+        typed: What stands on the command line.
+
+    Raises:
+        NotFound: `runMissing`: no run begins so.
+        Refused: `runAmbiguous`: several do; the message lists them.
+    """
+    if not typed or len(typed) > RUN_ID_CHARS_MAX:
+        raise _missing(typed)
+    where = RunFilter(run_id_prefix=typed)
+    page = RunListPage.parse(
+        ask(
+            server,
+            Operation.VIEW_RUNS_PAGE,
+            ViewRunsPage(filter=where, limit=_MATCHES_SHOWN + 1),
+        ).receipt
+    )
+    found = [RunListItem.parse(item).run_id for item in page.items]
+    if len(found) == 1 or typed in found:
+        return typed if typed in found else found[0]
+    if not found:
+        raise _missing(typed)
+    if page.total > len(found) and _exists(server, typed):
+        # The run that is called exactly so may be older than all that are listed.
+        return typed
+    listed = ", ".join(found[:_MATCHES_SHOWN])
+    more = page.total - len(found[:_MATCHES_SHOWN])
+    rest = f" and {more} more" if more > 0 else ""
+    raise Refused(
+        f"{page.total} runs begin with {typed}: {listed}{rest}.", code="runAmbiguous", field="run"
+    )
+
+
+def _exists(server: Client, run_id: str) -> bool:
+    """Whether a run is called exactly so."""
+    try:
+        ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id)
+    except NotFound:
+        return False
+    return True
+
+
+def _missing(typed: str) -> NotFound:
+    """Return the error of a run that is not there."""
+    return NotFound(
+        f"There is no run {typed}.",
+        code="runMissing",
+        field="run",
+        hint="List the runs: pi-workflows runs",
+    )

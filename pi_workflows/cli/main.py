@@ -1,0 +1,76 @@
+"""The program `pi-workflows`: reads the command line, runs one command, exits with its code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from io import TextIOWrapper
+from types import TracebackType
+
+import typer
+
+from pi_workflows.cli.failure import PROGRAM, USAGE, Failure
+from pi_workflows.cli.output import Output
+
+
+def main() -> None:
+    """Run the command that `sys.argv` names, and exit."""
+    sys.excepthook = _report_bug
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A locale that lacks a character must not end the command that prints it.
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command.
+
+    Args:
+        arguments: The command line without the program's name.
+
+    Returns:
+        The exit code.
+    """
+    from pi_workflows.cli.app import app  # noqa: PLC0415 - what main() prepares comes first
+
+    program = typer.main.get_command(app)
+    output = Output(is_json=_wants_json(arguments), no_color="--no-color" in arguments)
+    try:
+        code: object = program.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except typer.TyperException as error:
+        output.fail(_usage(error))
+        return USAGE
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: typer.TyperException) -> Failure:
+    """Describe a command line that could not be read, in one line."""
+    message = " ".join(error.format_message().split())
+    path = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
+    field = getattr(getattr(error, "param", None), "name", None)
+    return Failure(
+        "wrongUsage",
+        message,
+        USAGE,
+        field=field if isinstance(field, str) else None,
+        hint=f"See: {path} --help",
+    )
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line that cannot be read asks for JSON."""
+    options = list(arguments)
+    return "--json" in (options[: options.index("--")] if "--" in options else options)
+
+
+def _report_bug(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Say in one line that we made a mistake, and where: a person reports it, a program goes on."""
+    frames = traceback.extract_tb(trace)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    message = " ".join(f"{kind.__name__}: {error}".split())
+    failure = Failure("internalError", f"{message}{place}", 1, hint="Please report this.")
+    Output(is_json=_wants_json(sys.argv[1:]), no_color=False).fail(failure)

@@ -1,0 +1,272 @@
+"""A run as a picture of lines: what it is called, where it stands, and its graph node by node.
+
+Lines are made of spans, a text with a style, so that the same picture stands on a terminal and in a
+pipe. Every text is safe to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.cli.escaping import escaped
+from pi_workflows.cli.measures import duration, plural
+from pi_workflows.cli.outline import value_line
+from pi_workflows.cli.progress import progress_line
+from pi_workflows.cli.run_view import GraphStep, RunView
+
+Span: TypeAlias = tuple[str, str]
+Line: TypeAlias = tuple[Span, ...]
+
+_SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_NAME_CHARS_MAX: Final = 40
+_NOTE_CHARS_MAX: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How a state looks: a symbol, its form without Unicode, a word, a style."""
+
+    symbol: str
+    ascii: str
+    word: str
+    style: str
+
+
+_RUNNING: Final = _Look("▶", ">", "running", "bold cyan")
+_PENDING: Final = _Look("·", ".", "", "dim")
+_LOOKS: Final[Mapping[str, _Look]] = {
+    "ok": _Look("✔", "+", "ok", "green"),
+    "completed": _Look("✔", "+", "completed", "bold green"),
+    "failed": _Look("✘", "x", "failed", "bold red"),
+    "timed_out": _Look("✘", "x", "timed out", "bold red"),
+    "cancelled": _Look("-", "-", "cancelled", "yellow"),
+    "running": _RUNNING,
+    "waiting": _Look("?", "?", "waiting", "bold yellow"),
+    "paused": _Look("=", "=", "paused", "bold yellow"),
+    "queued": _Look("○", "o", "queued", "cyan"),
+    "ambiguous": _Look("!", "!", "ambiguous", "bold magenta"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """When and where a picture is shown.
+
+    Attributes:
+        now_ms: Wall time.
+        is_stale: Whether the server is gone and the picture may be old.
+        rows_max: How many rows of the graph fit; None shows all.
+        has_unicode: Whether symbols can be shown.
+        is_moving: Whether it is drawn again soon, so that a spinner turns.
+    """
+
+    now_ms: int
+    is_stale: bool = False
+    rows_max: int | None = None
+    has_unicode: bool = True
+    is_moving: bool = False
+
+
+def status_span(status: str, scene: Scene) -> Span:
+    """Return a status as a symbol and a word."""
+    look = _LOOKS.get(status, _PENDING)
+    return f"{_symbol(look, scene)} {look.word or escaped(status)}", look.style
+
+
+def picture(view: RunView, scene: Scene) -> list[Line]:
+    """Draw a run.
+
+    Args:
+        view: The run as it stands.
+        scene: When and where.
+
+    Returns:
+        The lines: a heading, why it stands so, an empty line, the graph.
+    """
+    return [*heading(view, scene), (), *graph(view, scene)]
+
+
+def heading(view: RunView, scene: Scene) -> list[Line]:
+    """Return what a run is called and where it stands, in two or three lines."""
+    ended = view.state.finished_at
+    elapsed = duration((ended or scene.now_ms) - view.state.created_at)
+    lines: list[Line] = [
+        (
+            status_span(view.display.status, scene),
+            ("  ", ""),
+            (escaped(view.title), "bold"),
+            ("  ", ""),
+            (elapsed, "dim"),
+        ),
+        (("  ", ""), (view.run_id, "dim")),
+    ]
+    reason = view.display.reason
+    if scene.is_stale:
+        lines.append((("  The server is gone; reconnecting.", "bold yellow"),))
+    elif reason is not None and not _says_nothing(view):
+        lines.append((("  ", ""), (escaped(reason)[:_NOTE_CHARS_MAX], "yellow")))
+    return lines
+
+
+def _says_nothing(view: RunView) -> bool:
+    """Whether the reason only repeats what the graph shows."""
+    return view.display.status in ("running", "waiting") and not view.possibly_interrupted
+
+
+def graph(view: RunView, scene: Scene) -> list[Line]:
+    """Return the nodes of a run, one a line, in the order in which a run reaches them."""
+    order = view.workflow.order
+    shown = _window(order, view, scene.rows_max)
+    steps = {step.node_id: step for step in view.graph_steps}
+    name_width = min(_NAME_CHARS_MAX, max((len(name) for name in shown), default=0))
+    kind_width = max((len(view.workflow.nodes[name].kind) for name in shown), default=0)
+    lines: list[Line] = []
+    above = order.index(shown[0]) if shown else 0
+    total = view.workflow.node_total or len(order)
+    if above:
+        lines.append(((f"  … {plural(above, 'node')} above", "dim"),))
+    for name in shown:
+        row = _Row(view, scene, name, steps.get(name))
+        lines.append(row.line(name_width, kind_width))
+        lines.extend(row.progress())
+    below = total - above - len(shown)
+    if below > 0:
+        lines.append(((f"  … {plural(below, 'node')} below", "dim"),))
+    return lines
+
+
+def _window(order: tuple[str, ...], view: RunView, rows_max: int | None) -> tuple[str, ...]:
+    """Return the nodes that fit, around the one that the run is at."""
+    if rows_max is None or len(order) <= rows_max:
+        return order
+    here = view.state.current_node or view.state.waiting_on
+    if here not in order:
+        here = (
+            max(view.graph_steps, key=lambda step: step.finished_at or 0).node_id
+            if (view.graph_steps)
+            else order[0]
+        )
+    centre = order.index(here) if here in order else 0
+    start = max(0, min(centre - rows_max // 2, len(order) - rows_max))
+    return order[start : start + rows_max]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One node of the graph."""
+
+    view: RunView
+    scene: Scene
+    name: str
+    step: GraphStep | None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the run is at this node."""
+        return self.name in (self.view.state.current_node, self.view.state.waiting_on)
+
+    def line(self, name_width: int, kind_width: int) -> Line:
+        """Return the row."""
+        look = self._look()
+        node = self.view.workflow.nodes[self.name]
+        word = look.word
+        if not word and self.view.state.finished_at is not None:
+            word = "not reached"
+        name_style = "" if look is not _PENDING else "dim"
+        return (
+            ("  ", ""),
+            (_symbol(look, self.scene), look.style),
+            (
+                f" {escaped(self.name):<{name_width}}",
+                f"bold {name_style}" if self.is_here else name_style,
+            ),
+            (f"  {node.kind:<{kind_width}}", "dim"),
+            (f"  {word:<11}", look.style),
+            (f"{self._time():>9}", "dim"),
+            *self._notes(),
+        )
+
+    def progress(self) -> Iterator[Line]:
+        """Yield what the node tells about its work while the run is at it."""
+        if not self.is_here:
+            return
+        for update in self.view.updates:
+            if update.node_id == self.name:
+                text = progress_line(update.type, update.key, update.data, self.scene.has_unicode)
+                yield (("    ", ""), (text, "cyan"))
+
+    def _look(self) -> _Look:
+        """Return how the node stands."""
+        if self.is_here:
+            return _LOOKS.get(self.view.display.status, _RUNNING)
+        return _PENDING if self.step is None else _LOOKS[self.step.outcome]
+
+    def _time(self) -> str:
+        """Return how long its newest attempt took, or takes."""
+        started = _started_at(self.view) if self.is_here else None
+        if started is not None:
+            return duration(self.scene.now_ms - started)
+        if self.is_here or self.step is None or self.step.started_at is None:
+            return ""
+        return duration((self.step.finished_at or self.step.started_at) - self.step.started_at)
+
+    def _notes(self) -> Iterator[Span]:
+        """Yield what else there is to say about the node."""
+        if self.step is not None and self.step.attempt_number > 1:
+            yield f"  {plural(self.step.attempt_number, 'attempt')}", "dim"
+        if self.is_here:
+            detail = self.view.state.status_detail
+            if detail:
+                yield f"  {escaped(detail)}", "italic"
+            return
+        if self.step is None:
+            return
+        if self.step.outcome != "ok":
+            error = self.view.state.results.get(self.name)
+            if error is not None:
+                yield f"  {failure_line(error.error)}", "red"
+        taken = self._taken()
+        if taken:
+            yield f"  → {taken}" if self.scene.has_unicode else f"  -> {taken}", "dim"
+
+    def _taken(self) -> str | None:
+        """Return which of several ways the run took from here."""
+        edge = next((e for e in self.view.workflow.edges if e.source == self.name), None)
+        if edge is None or edge.to is not None:
+            return None
+        prefix = f"{self.name}->"
+        ways = [way for way in self.view.taken_transitions if way.startswith(prefix)]
+        return escaped(ways[-1].removeprefix(prefix)) if ways else None
+
+
+def _started_at(view: RunView) -> int | None:
+    """Return when the open attempt started, if its event is still on the view's page."""
+    for item in reversed(view.trace_page.items):
+        if item.type == "attempt.started" and item.attempt_id == view.state.current_attempt_id:
+            return item.at
+    return None
+
+
+def failure_line(error: Json) -> str:
+    """Return a stored error in one line."""
+    if isinstance(error, dict) and isinstance(message := error.get("message"), str):
+        first = message.strip().split("\n", 1)[0]
+        return escaped(first)[:_NOTE_CHARS_MAX]
+    return value_line(error, chars_max=_NOTE_CHARS_MAX)
+
+
+def _symbol(look: _Look, scene: Scene) -> str:
+    """Return a symbol that the terminal can show; the one of work turns."""
+    if not scene.has_unicode:
+        return look.ascii
+    if look is _RUNNING and scene.is_moving:
+        return _SPINNER[scene.now_ms // 100 % len(_SPINNER)]
+    return look.symbol
+
+
+def plain(line: Line) -> str:
+    """Return a line without its styles."""
+    return "".join(text for text, _ in line).rstrip()

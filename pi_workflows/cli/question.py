@@ -1,0 +1,135 @@
+"""Asking a person at the terminal for the answer that a run waits for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import PayloadInvalid, WrongUsage
+from pi_workflows.cli.content import plain
+from pi_workflows.cli.escaping import escaped, escaped_lines
+from pi_workflows.cli.form import Field, fields_of
+from pi_workflows.cli.outline import value_lines
+from pi_workflows.cli.output import Output
+from pi_workflows.cli.values import json_or_text
+
+_INDENT: Final = "  "
+_LINES_MAX: Final = 40
+
+
+class Left(Exception):
+    """The person ended the input without an answer."""
+
+
+def question_lines(contract: Json) -> Iterator[str]:
+    """Yield what a request asks: its summary, then what it shows.
+
+    Args:
+        contract: The request's contract, fetched.
+    """
+    members = contract if isinstance(contract, dict) else {}
+    summary = members.get("summary")
+    yield from escaped_lines(summary) if isinstance(summary, str) else ("An answer is needed.",)
+    if "content" in members:
+        for line in value_lines(members["content"], lines_max=_LINES_MAX):
+            yield f"{_INDENT}{line}"
+
+
+def schema_lines(contract: Json) -> Iterator[str]:
+    """Yield what an answer has to look like; nothing when any value will do."""
+    schema = contract.get("schema") if isinstance(contract, dict) else None
+    if schema is None:
+        return
+    fields = fields_of(schema)
+    if fields is not None:
+        for field in fields:
+            yield field.described()
+        return
+    yield from value_lines(schema, lines_max=_LINES_MAX)
+
+
+class Interview:
+    """Asks for one answer, as often as it takes.
+
+    Args:
+        output: Where the question is shown.
+        contract: The request's contract, fetched.
+    """
+
+    def __init__(self, output: Output, contract: Json) -> None:
+        self._output = output
+        self._contract = plain(contract)
+        schema = self._contract.get("schema") if isinstance(self._contract, dict) else None
+        self._fields = fields_of(schema)
+        self._is_shown = False
+
+    def answer(self) -> Json:
+        """Return what the person types.
+
+        Raises:
+            Left: They ended the input instead.
+        """
+        if not self._is_shown:
+            self._is_shown = True
+            self._show()
+        while True:
+            try:
+                return self._form(self._fields) if self._fields else self._value()
+            except (PayloadInvalid, WrongUsage) as error:
+                self.refused(error.message)
+
+    def refused(self, message: str) -> None:
+        """Say why an answer was not accepted."""
+        self._output.note(f"{_INDENT}Not accepted: {message}")
+
+    def _show(self) -> None:
+        """Show the question and how to answer it."""
+        self._output.note("")
+        for line in question_lines(self._contract):
+            self._output.note(line)
+        self._output.note("")
+        if self._fields:
+            self._output.note("Answer each field, or the whole as JSON. Ctrl-D leaves it open.")
+            return
+        for line in schema_lines(self._contract):
+            self._output.note(f"{_INDENT}{line}")
+        self._output.note("Type the answer, JSON or text, or @FILE. Ctrl-D leaves it open.")
+
+    def _value(self) -> Json:
+        """Read a whole answer."""
+        typed = self._read("answer")
+        if typed == "-":
+            return typed
+        return json_or_text(typed, field="answer", is_text=False)
+
+    def _form(self, fields: tuple[Field, ...]) -> Json:
+        """Read an answer field by field; the first may be the whole answer as JSON."""
+        answer: dict[str, Json] = {}
+        for field in fields:
+            while True:
+                typed = self._read(field.prompt(), may_be_empty=not field.is_required)
+                if not answer and typed.startswith(("{", "@")):
+                    return json_or_text(typed, field="answer", is_text=False)
+                if not typed:
+                    break
+                try:
+                    answer[field.name] = field.read(typed)
+                except PayloadInvalid as error:
+                    self.refused(error.message)
+                else:
+                    break
+        return answer
+
+    def _read(self, prompt: str, *, may_be_empty: bool = False) -> str:
+        """Read one line that says something."""
+        while True:
+            sys.stderr.write(f"{escaped(prompt)}> ")
+            sys.stderr.flush()
+            line = sys.stdin.readline()
+            if not line:
+                sys.stderr.write("\n")
+                raise Left
+            if line.strip() or may_be_empty:
+                return line.strip()

@@ -1,0 +1,246 @@
+"""A run view as the command line reads it: the members that are shown, and no others.
+
+The server computed everything here; nothing is derived again. What is unknown is passed over, so
+that a later server may tell more.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import ProtocolViolation
+from pi_workflows.protocol.wire import AnyJson
+
+NodeOutcome: TypeAlias = Literal["ok", "failed", "timed_out", "cancelled"]
+
+
+class _Part(BaseModel):
+    """What the parts share: read-only, camelCase in JSON, other members passed over."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, ignored_types=(cached_property,)
+    )
+
+
+class Display(_Part):
+    """What people are told about a run."""
+
+    status: str
+    controls: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+class Queue(_Part):
+    """The run's place in the queue."""
+
+    status: str
+    error_code: str | None = None
+    restart_number: int = 0
+    parent_run_id: str | None = None
+
+
+class Result(_Part):
+    """How the newest settled attempt of a node ended."""
+
+    outcome: NodeOutcome
+    error: AnyJson = None
+
+
+class Interaction(_Part):
+    """A question that waits for its answer."""
+
+    request_id: str
+    node_id: str
+    kind: str
+    revision: int
+    contract: AnyJson = None
+    created_at: int
+
+
+class Source(_Part):
+    """Where the workflow came from."""
+
+    type: str
+    ref: str
+
+
+class State(_Part):
+    """Where the run is, and what it gave so far. Times are ms since the epoch."""
+
+    workflow_name: str
+    workflow_source: Source
+    title: str | None = None
+    trace_seq: int
+    status: str
+    created_at: int
+    started_at: int
+    finished_at: int | None = None
+    input: AnyJson = None
+    outputs: dict[str, AnyJson] = {}
+    results: dict[str, Result] = {}
+    current_node: str | None = None
+    current_attempt_id: str | None = None
+    waiting_on: str | None = None
+    status_detail: str | None = None
+    interaction: Interaction | None = None
+    final_output: AnyJson = None
+    error: AnyJson = None
+
+    @property
+    def has_output(self) -> bool:
+        """Whether the run gave an output, be it null."""
+        return "final_output" in self.model_fields_set
+
+
+class GraphStep(_Part):
+    """The newest settled attempt of a node."""
+
+    attempt_id: str
+    node_id: str
+    visit: int
+    attempt_number: int
+    outcome: NodeOutcome
+    started_at: int | None = None
+    finished_at: int | None = None
+
+
+class TraceItem(_Part):
+    """One event of the run."""
+
+    seq: int
+    at: int
+    type: str
+    node_id: str | None = None
+    attempt_id: str | None = None
+    payload: dict[str, AnyJson] = {}
+
+
+class TracePage(_Part):
+    """The end of the trace, or a window of it."""
+
+    start: int
+    total: int
+    items: tuple[TraceItem, ...]
+
+
+class Update(_Part):
+    """The newest progress of one key."""
+
+    seq: int
+    at: int
+    node_id: str
+    type: str
+    key: str
+    data: AnyJson = None
+
+
+class Retry(_Part):
+    """When a visit of a node is tried again."""
+
+    max_attempts: int
+    on: tuple[str, ...]
+
+
+class Node(_Part):
+    """A node of the definition."""
+
+    type: str
+    action_form: str | None = None
+    summary: str | None = None
+    retry: Retry | None = None
+
+    @property
+    def kind(self) -> str:
+        """What people call its type."""
+        return self.action_form if self.action_form == "shell" else self.type
+
+
+class Edge(_Part):
+    """The way out of a node: plain, or by a value."""
+
+    source: str = Field(alias="from")
+    to: str | None = None
+    cases: dict[str, str] = {}
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Every node that it may lead to, each once."""
+        if self.to is not None:
+            return (self.to,)
+        return tuple(dict.fromkeys(target for _, target in sorted(self.cases.items())))
+
+
+class Workflow(_Part):
+    """The definition, or a window of a large one."""
+
+    name: str
+    start_at: str
+    nodes: dict[str, Node]
+    edges: tuple[Edge, ...] = ()
+    node_total: int | None = None
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The nodes as a reader follows them: each behind those that lead to it, but for loops."""
+        ways = {edge.source: edge.targets for edge in self.edges}
+        seen = {self.start_at}
+        behind: list[str] = []
+        stack = [(self.start_at, iter(reversed(ways.get(self.start_at, ()))))]
+        while stack:
+            path, targets = stack[-1]
+            target = next(targets, None)
+            if target is None:
+                behind.append(path)
+                stack.pop()
+            elif target not in seen:
+                seen.add(target)
+                stack.append((target, iter(reversed(ways.get(target, ())))))
+        found = [path for path in reversed(behind) if path in self.nodes]
+        return tuple(dict.fromkeys((*found, *self.nodes)))
+
+
+class RunView(_Part):
+    """`pi-workflows.run-view.v1`."""
+
+    run_id: str
+    revision: int
+    run_revision: int
+    live: bool
+    possibly_interrupted: bool
+    display: Display
+    state: State
+    queue: Queue
+    workflow: Workflow
+    graph_steps: tuple[GraphStep, ...] = ()
+    taken_transitions: tuple[str, ...] = ()
+    step_total: int = 0
+    trace_page: TracePage
+    updates: tuple[Update, ...] = ()
+    document: AnyJson = None
+
+    @classmethod
+    def parse(cls, document: Json) -> Self:
+        """Read a run view that the server sent.
+
+        Args:
+            document: The decoded JSON; kept whole for programs.
+
+        Raises:
+            ProtocolViolation: It is no run view.
+        """
+        try:
+            view = cls.model_validate(document)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
+            raise ProtocolViolation(f"The server sent a run view without {where}.") from None
+        return view.model_copy(update={"document": document})
+
+    @property
+    def title(self) -> str:
+        """What the run is called."""
+        return self.state.title or self.state.workflow_name

@@ -1,0 +1,270 @@
+"""`state` and `audit`: how much is stored, whether it is sound, copies of it, its log replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from pi_workflows.audit.rebuilding import Difference, Rebuilt, rebuild_file
+from pi_workflows.audit.verification import verify_file
+from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import AuthorityDenied, Incompatible, NotFound, WrongUsage
+from pi_workflows.cli.connection import ask, client, state_directory
+from pi_workflows.cli.failure import unsent
+from pi_workflows.cli.invocation import Invocation
+from pi_workflows.cli.measures import plural, size
+from pi_workflows.cli.outcome import FAILED
+from pi_workflows.cli.output import Output
+from pi_workflows.protocol.operations import Operation
+from pi_workflows.protocol.state import BackedUp, StateStatus, Verification, Violation
+
+_LABEL: Final = 22
+_RUNS_SHOWN: Final = 5
+
+
+def show_status(invocation: Invocation) -> int:
+    """Show how much is stored. Returns the exit code; raises as `ask`."""
+    with client(invocation) as server:
+        receipt = ask(server, Operation.STATE_STATUS, {}).receipt
+    output = invocation.output
+    if output.is_json:
+        members = receipt if isinstance(receipt, dict) else {}
+        output.document({"schema": "pi-workflows.cli-state-status.v1", **members})
+        return 0
+    status = StateStatus.parse(receipt)
+    output.line(_fact("database", size(status.size_bytes)))
+    output.line(_fact("not yet in the file", size(status.wal_bytes)))
+    output.line(_fact("free pages", f"{status.free_pages:,}"))
+    for name, count in status.counts.document().items():
+        output.line(_fact(_words(name), f"{count:,}"))
+    partial = " (so far; verify checks all)" if status.violations_partial else ""
+    output.line(_fact("violations", f"{len(status.violations)}{partial}"))
+    output.lines(_violation_lines(status.violations))
+    return 0
+
+
+def verify_state(
+    invocation: Invocation, file: Path | None, *, is_quick: bool, tells_progress: bool
+) -> int:
+    """Check the stored state.
+
+    Args:
+        invocation: The invocation.
+        file: A database that no server has open; None lets the server check its own.
+        is_quick: Leave out digests and the replay; of a file only.
+        tells_progress: With JSON: one line for each check.
+
+    Returns:
+        The exit code: 1 when a rule is broken.
+
+    Raises:
+        WrongUsage: `--quick` without a file.
+        WorkflowsError: As `verify_file` and `ask`.
+    """
+    if file is not None:
+        found = _verified_file(invocation, file, is_quick=is_quick, tells_progress=tells_progress)
+    elif is_quick:
+        raise WrongUsage(
+            "--quick is for a FILE; `state status` looks over the live state.", field="--quick"
+        )
+    else:
+        with client(invocation) as server:
+            found = Verification.parse(ask(server, Operation.STATE_VERIFY, {}).receipt)
+    output = invocation.output
+    if output.is_json:
+        final: dict[str, Json] = {"final": True} if tells_progress else {}
+        output.document({"schema": "pi-workflows.cli-verify.v1", **found.document(), **final})
+    else:
+        count = plural(len(found.checked), "check")
+        broken = plural(len(found.violations), "violation")
+        output.line(f"Sound: {count}." if found.valid else f"{broken} in {count}:")
+        output.lines(_violation_lines(found.violations))
+        output.lines(f"note: {each.explanation} ({each.count:,})" for each in found.information)
+    return 0 if found.valid else FAILED
+
+
+def _verified_file(
+    invocation: Invocation, file: Path, *, is_quick: bool, tells_progress: bool
+) -> Verification:
+    """Check a file in this process."""
+    output = invocation.output
+    told: list[str] = []
+
+    def tell(name: str, bar: Bar, count: int) -> None:
+        bar.at(name, count)
+        if tells_progress and output.is_json and name not in told:
+            told.append(name)
+            output.document(
+                {"schema": "pi-workflows.cli-progress.v1", "check": name, "final": False}
+            )
+
+    with _refusing(), _bar(output, "Verifying") as bar:
+        found = verify_file(
+            file,
+            live_directory=state_directory().root,
+            is_quick=is_quick,
+            begun=bar.begin,
+            progress=lambda name, count: tell(name, bar, count),
+        )
+    return Verification(
+        valid=found.is_valid,
+        checked=found.checked,
+        violations=tuple(
+            Violation(
+                code=each.code,
+                run_ids=each.run_ids,
+                count=each.count,
+                explanation=each.explanation,
+            )
+            for each in found.violations
+        ),
+        information=(),
+    )
+
+
+def backup_state(invocation: Invocation, file: Path) -> int:
+    """Copy the live state into a new file. Returns the exit code; raises as `ask`."""
+    destination = str(file.expanduser().absolute())
+    with client(invocation) as server:
+        payload: Json = {"destination": destination}
+        receipt = ask(server, Operation.STATE_BACKUP, payload, key=invocation.key).receipt
+    done = BackedUp.parse(receipt)
+    if invocation.is_json:
+        document = {"schema": "pi-workflows.cli-backup.v1", **done.document()}
+        invocation.output.document(document)
+    else:
+        invocation.output.line(f"{done.destination}: {size(done.file_bytes)}.")
+    return 0
+
+
+def rebuild_state(invocation: Invocation, file: Path) -> int:
+    """Replay a file's log and compare.
+
+    Args:
+        invocation: The invocation.
+        file: A database that no server has open.
+
+    Returns:
+        The exit code: 1 when a row differs.
+
+    Raises:
+        WorkflowsError: As `rebuild_file`.
+    """
+    output = invocation.output
+    with _refusing(), _bar(output, "Replaying") as bar:
+        found = rebuild_file(
+            file,
+            live_directory=state_directory().root,
+            begun=bar.begin,
+            progress=lambda count: bar.at("events", count),
+        )
+    if output.is_json:
+        output.document(_rebuild_document(found))
+    else:
+        events = plural(found.event_count, "event")
+        if found.is_identical:
+            output.line(f"Identical: {events} give every row.")
+        else:
+            output.line(f"{plural(len(found.differences), 'row')} not as {events} give it:")
+            output.lines(_difference_line(each) for each in found.differences)
+    return 0 if found.is_identical else FAILED
+
+
+def _rebuild_document(found: Rebuilt) -> dict[str, Json]:
+    """Return `pi-workflows.cli-rebuild.v1`."""
+    return {
+        "schema": "pi-workflows.cli-rebuild.v1",
+        "identical": found.is_identical,
+        "events": found.event_count,
+        "differences": [
+            {"table": each.table, "key": _key(each), "columns": list[Json](each.columns)}
+            for each in found.differences
+        ],
+    }
+
+
+def _key(difference: Difference) -> dict[str, Json]:
+    """Return what identifies a row; bytes as hex."""
+    return {
+        name: value.hex() if isinstance(value, bytes) else value
+        for name, value in difference.key.items()
+    }
+
+
+def _difference_line(difference: Difference) -> str:
+    """Return a row that differs, in one line."""
+    key = ", ".join(f"{name}={value}" for name, value in _key(difference).items())
+    if difference.left is None:
+        return f"  {difference.table} {key}: missing in the file"
+    if difference.right is None:
+        return f"  {difference.table} {key}: not given by the log"
+    return f"  {difference.table} {key}: {', '.join(difference.columns)}"
+
+
+def _violation_lines(violations: Sequence[Violation]) -> Iterator[str]:
+    """Yield a line for each broken rule."""
+    for each in violations:
+        runs = ", ".join(each.run_ids[:_RUNS_SHOWN])
+        more = len(each.run_ids) - _RUNS_SHOWN
+        named = f" Runs: {runs}{f' and {more} more' if more > 0 else ''}." if runs else ""
+        yield f"  {each.code} ({each.count:,}): {each.explanation}.{named}"
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """Give a refused file its exit code; one that is missing is wrong usage."""
+    try:
+        yield
+    except AuthorityDenied as error:
+        raise Incompatible(
+            error.message, code=error.reason_code, field=error.field, hint=error.hint
+        ) from None
+    except NotFound as error:
+        raise unsent(error) from None
+
+
+def _fact(label: str, text: str) -> str:
+    """Return one fact with its label."""
+    return f"{label:<{_LABEL}}{text}"
+
+
+def _words(name: str) -> str:
+    """Return a camelCase name as words."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+class Bar(Protocol):
+    """Shows how far a long check is."""
+
+    def begin(self, event_count: int) -> None:
+        """Learn how many events there are."""
+        ...
+
+    def at(self, name: str, count: int) -> None:
+        """Learn what is under way and how many rows it has read."""
+        ...
+
+
+class _NoBar:
+    """Shows nothing."""
+
+    def begin(self, event_count: int) -> None:
+        """Pass over the size."""
+
+    def at(self, name: str, count: int) -> None:
+        """Pass over progress."""
+
+
+@contextmanager
+def _bar(output: Output, title: str) -> Generator[Bar]:
+    """Show a bar on a terminal while the body runs."""
+    if not output.shows_live:
+        yield _NoBar()
+        return
+    # Only a person who waits needs it.
+    from pi_workflows.cli.bar import bar  # noqa: PLC0415
+
+    with bar(output, title) as shown:
+        yield shown

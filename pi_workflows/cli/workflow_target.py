@@ -1,0 +1,41 @@
+"""Which workflow of which project is meant."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pi_workflows.base.errors import WrongUsage
+
+
+def project_path(directory: Path) -> str:
+    """Return a project's directory as it is stored: absolute, without symbolic links.
+
+    Args:
+        directory: As it was typed.
+
+    Raises:
+        WrongUsage: `projectMissing`: there is no such directory.
+    """
+    try:
+        path = directory.expanduser().resolve(strict=True)
+    except (OSError, RuntimeError):
+        path = None
+    if path is None or not path.is_dir():
+        raise WrongUsage(
+            f"--project: there is no directory {directory}",
+            code="projectMissing",
+            field="--project",
+        )
+    return str(path)
+
+
+def absolute_target(target: str) -> str:
+    """Return a target so that it means the same in every directory.
+
+    Args:
+        target: A workflow's name, which stays as it is, or a path relative to this directory.
+    """
+    if "/" not in target and not target.endswith(".py"):
+        return target
+    return os.path.abspath(Path(target).expanduser())  # noqa: PTH100 - `resolve` follows links
