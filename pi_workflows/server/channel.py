@@ -27,7 +27,9 @@ from pi_workflows.base.errors import (
 from pi_workflows.base.limits import (
     PROPOSALS_AHEAD_MAX,
     RUN_CLAIM_MS,
+    RUNNER_LOGS_PER_SECOND_MAX,
     RUNNER_READY_MS,
+    RUNNER_SHUTDOWN_MS,
     SOCKET_READ_BYTES,
     UPDATES_BURST_MAX,
     UPDATES_PER_SECOND_MAX,
@@ -141,6 +143,9 @@ class Channel:
         self._incoming = Incoming()
         self._outgoing = Outgoing(read_blob)
         self._rate = Rate(clock, per_second=UPDATES_PER_SECOND_MAX, burst=UPDATES_BURST_MAX)
+        self._log_rate = Rate(
+            clock, per_second=RUNNER_LOGS_PER_SECOND_MAX, burst=RUNNER_LOGS_PER_SECOND_MAX
+        )
         self._actor = Actor("host", worker_epoch)
         self._reader = FrameReader()
         self._frames: Iterator[Frame] = iter(())
@@ -185,7 +190,7 @@ class Channel:
 
     async def stop(self, reason: StopReason | Literal["shutdown"], grace_ms: int) -> None:
         """Tell the runner to leave; a runner that does not read is not waited for."""
-        with trio.move_on_after(grace_ms / MS_PER_SECOND):
+        with trio.move_on_after(min(grace_ms, RUNNER_SHUTDOWN_MS) / MS_PER_SECOND):
             await self._send(runner.Stop(reason=reason, grace_ms=grace_ms))
 
     # --- in --------------------------------------------------------------------------------------
@@ -281,11 +286,15 @@ class Channel:
             case runner.Child():
                 await self._note_shell(message)
             case runner.Log():
-                self._log.limited(
-                    "runner.log", run=self._run.run_id, level=message.level, text=message.text
-                )
+                self._note_log(message)
             case runner.Ready() | runner.Failed():
                 raise ProtocolViolation("a second word about the launch", code="readyRepeated")
+
+    def _note_log(self, line: runner.Log) -> None:
+        """Keep a line; what comes too fast is left out."""
+        if self._log_rate.take():
+            run_id = self._run.run_id
+            self._log.write("runner.log", run=run_id, level=line.level, text=line.text)
 
     async def _note_shell(self, child: runner.Child) -> None:
         """Write a shell down before it may execute anything, or forget it."""
@@ -410,9 +419,9 @@ class Channel:
         outcome = _outcome(answer)
         values: wire.EffectReservation | None = None
         if outcome in ("accepted", "adopted"):
-            if answer.revision is not None:
-                self._run.revision = answer.revision
-                self._run.renewed(asked.renews_until_ms)
+            # A repeated proposal is answered with the revision that it led to then.
+            self._run.revision = max(self._run.revision, answer.revision or 0)
+            self._run.renewed(asked.renews_until_ms)
             values = self._reservation(asked, answer.values)
         elif not asked.may_be_refused:
             self._is_over = self._is_over or not self._run.is_leaving

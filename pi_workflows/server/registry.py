@@ -93,7 +93,9 @@ def environment(
     kept = {name: value for name, value in server.items() if not name.startswith(_OWN_VARIABLES)}
     if client is not None:
         kept = {name: value for name, value in kept.items() if name not in _CLIENT_VARIABLES}
-        kept.update((name, client[name]) for name in _CLIENT_VARIABLES if name in client)
+        # What holds NUL can be no process's variable.
+        given = {name: client[name] for name in _CLIENT_VARIABLES if name in client}
+        kept.update((name, value) for name, value in given.items() if "\0" not in value)
     kept[COOKIE] = worker_epoch
     return kept
 

@@ -111,6 +111,8 @@ class Timers:
         now_ms = self._clock.now_ms()
         expires_at_ms = now_ms + RUN_CLAIM_MS
         for run in runs:
+            if run.is_released:
+                continue
             for permit in (run.permit, *run.effects.values()):
                 try:
                     tx.renew_claim(permit, expires_at_ms, now_ms)

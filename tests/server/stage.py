@@ -30,7 +30,7 @@ from pi_workflows.kernel.order import Answer, Order
 from pi_workflows.protocol import proposals as wire
 from pi_workflows.protocol import runner
 from pi_workflows.protocol.frames import FrameReader
-from pi_workflows.server.launch import Launched, Started
+from pi_workflows.server.launch import Launched, Started, Starter
 from pi_workflows.server.launch_options import LaunchOptions
 from pi_workflows.server.log import ServerLog
 from pi_workflows.server.process import Identity
@@ -225,7 +225,14 @@ class Stage:
         changed: The runs whose process facts changed, in order.
     """
 
-    def __init__(self, directory: Path, clock: Clock, *, runners_max: int = 4) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        clock: Clock,
+        *,
+        runners_max: int = 4,
+        starter: Starter | None = None,
+    ) -> None:
         self.clock = clock
         self.log = ServerLog(None, clock)
         now_ms = clock.now_ms()
@@ -244,7 +251,7 @@ class Stage:
         self.supervisor = Supervisor(
             writer=self.writer,
             store=self.store,
-            starter=self._start,
+            starter=starter or self._start,
             clock=clock,
             log=self.log,
             host_id=host_id,
@@ -373,7 +380,12 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    directory: Path, *, runners_max: int = 4, is_timed: bool = True, clock: Clock | None = None
+    directory: Path,
+    *,
+    runners_max: int = 4,
+    is_timed: bool = True,
+    clock: Clock | None = None,
+    starter: Starter | None = None,
 ) -> AsyncGenerator[Stage]:
     """Give a stage whose parts run; afterwards the log must give the rows again.
 
@@ -382,8 +394,9 @@ async def staged(
         runners_max: Runs that execute at once.
         is_timed: Whether claims are renewed and time is sampled.
         clock: The only time there is; trio's own by default.
+        starter: Starts runners; scripted ones by default.
     """
-    stage = Stage(directory, clock or TrioClock(), runners_max=runners_max)
+    stage = Stage(directory, clock or TrioClock(), runners_max=runners_max, starter=starter)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stage.writer.run)
         nursery.start_soon(stage.scheduler.run)

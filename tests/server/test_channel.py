@@ -134,6 +134,10 @@ def test_repeated_proposal_is_adopted_and_another_under_its_number_is_refused(
             await peer.send(first)
             again = await peer.expect(runner.Result)
             assert (again.outcome, again.run_revision) == ("adopted", result.run_revision)
+            await peer.accepted(update_of(ids.attempt_id("run-1", "one", 1)))
+            await peer.send(first)
+            assert (await peer.expect(runner.Result)).outcome == "adopted"
+            await peer.accepted(update_of(ids.attempt_id("run-1", "one", 1)))
             await peer.send(wire.Propose(seq=first.seq, commands=(end_of("one"),)))
             other = await peer.expect(runner.Result)
             assert other.outcome == "rejected"

@@ -32,9 +32,10 @@ STUBBORN = """
 """
 # Starts a process of another session and group, which ignores SIGTERM, and ends.
 DETACHED = """
-    import subprocess, sys child = "import signal,time; signal.signal(signal.SIGTERM,
-    signal.SIG_IGN); print('here', flush=True); time.sleep(1000)" subprocess.Popen([sys.executable,
-    "-I", "-c", child], start_new_session=True)
+    import subprocess, sys
+    child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    child += "print('here', flush=True); time.sleep(1000)"
+    subprocess.Popen([sys.executable, "-I", "-c", child], start_new_session=True)
 """
 # Starts a process without the cookie in its own session, in a group that it leads.
 BARE = """
@@ -138,7 +139,9 @@ def test_environment_is_the_servers_without_ours_and_with_the_clients(den: Nest)
         "PI_WORKFLOWS_STATE_DIR": "/x",
         "LC_CTYPE": "C.UTF-8",
     }
-    made = registry.environment(server, {"PATH": "/client", "HOME": "/no"}, "worker-1")
+    made = registry.environment(
+        server, {"PATH": "/client", "HOME": "/no", "LANG": "a\0b"}, "worker-1"
+    )
     assert made == {
         "odd.name": "1",
         "PATH": "/client",
