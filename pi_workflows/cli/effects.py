@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, cast
 
 from pi_workflows.base.canonical import Json
@@ -14,7 +14,7 @@ from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.measures import age
 from pi_workflows.cli.outline import value_line
-from pi_workflows.cli.table import Cell, write_table
+from pi_workflows.cli.table import Cell, short_ids, write_table
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.effects import (
     EffectItem,
@@ -25,6 +25,7 @@ from pi_workflows.protocol.effects import (
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.proposals import EffectStatus
 
+_ID_CHARS_MIN: Final = 18
 _REQUEST_CHARS_MAX: Final = 120
 _MATCHES_SHOWN: Final = 5
 _STYLES: Final = {"ambiguous": "bold magenta", "applying": "cyan", "applied": "green"}
@@ -67,7 +68,9 @@ def list_effects(invocation: Invocation, typed: str | None, status: str | None) 
         return 0
     now_ms = SystemClock().now_ms()
     headings = ("status", "effect", "run", "node", "type", "tries", "age", "request")
-    rows = [_row(item, now_ms) for item in items]
+    ids = [*(item.run_id for item in items), *(item.effect_id for item in items)]
+    names = short_ids(output, ids, chars_min=_ID_CHARS_MIN)
+    rows = [_row(item, names, now_ms) for item in items]
     write_table(output, headings, rows, numbers=frozenset({"tries", "age"}))
     if any(item.status == "ambiguous" for item in items):
         output.note(
@@ -158,13 +161,13 @@ def _named(server: Client, typed: str) -> EffectItem:
     )
 
 
-def _row(item: EffectItem, now_ms: int) -> list[Cell]:
+def _row(item: EffectItem, names: Mapping[str, str], now_ms: int) -> list[Cell]:
     """Return an effect as the list shows it."""
     visit = f" (visit {item.visit})" if item.visit > 1 else ""
     return [
         (item.status, _STYLES.get(item.status, "")),
-        item.effect_id,
-        item.run_id,
+        names[item.effect_id],
+        names[item.run_id],
         f"{item.node_path}{visit}",
         f"{item.effect_type} ({item.recovery})",
         str(item.attempts),

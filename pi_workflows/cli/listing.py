@@ -18,7 +18,7 @@ from pi_workflows.cli.outcome import DEADLINE
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.picture import Scene, status_span
 from pi_workflows.cli.run_list import RunListItem
-from pi_workflows.cli.table import Cell, write_table
+from pi_workflows.cli.table import Cell, short_ids, write_table
 from pi_workflows.cli.workflow_target import project_path
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.envelope import EventKind
@@ -32,6 +32,8 @@ from pi_workflows.protocol.views import (
 )
 
 _MS_PER_SECOND: Final = 1_000
+# A drawn ID behind a name of usual length is shown whole.
+_ID_CHARS_MIN: Final = 26
 # A list that changes while it is read is read again this often.
 _TRIES: Final = 5
 
@@ -102,7 +104,7 @@ def _write(output: Output, page: RunListPage) -> None:
     if output.is_json:
         output.document(page.document())
         return
-    rows = list(_rows(page))
+    rows = list(_rows(output, page))
     if not rows:
         output.note(
             "No runs." if page.total == 0 else f"No runs there; the list has {page.total:,}."
@@ -117,14 +119,15 @@ def _write(output: Output, page: RunListPage) -> None:
         output.note(f"{rest:,} more: pi-workflows runs --cursor {end}")
 
 
-def _rows(page: RunListPage) -> Iterator[list[Cell]]:
+def _rows(output: Output, page: RunListPage) -> Iterator[list[Cell]]:
     """Yield a row for each run."""
     scene = Scene(now_ms=SystemClock().now_ms())
-    for document in page.items:
-        item = RunListItem.parse(document)
+    items = [RunListItem.parse(document) for document in page.items]
+    names = short_ids(output, [item.run_id for item in items], chars_min=_ID_CHARS_MIN)
+    for item in items:
         yield [
             status_span(item.display.status, scene),
-            item.run_id,
+            names[item.run_id],
             age(scene.now_ms - item.created_at),
             item.workflow_name,
             _about(item),

@@ -15,8 +15,8 @@ from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.following import Followed
 from pi_workflows.cli.measures import duration
 from pi_workflows.cli.outcome import Outcome
-from pi_workflows.cli.output import Output
-from pi_workflows.cli.picture import Line, Scene, picture, status_span
+from pi_workflows.cli.output import Line, Output
+from pi_workflows.cli.picture import Scene, picture, status_span
 from pi_workflows.cli.run_view import TraceItem
 
 # Heading, its reason, an empty line, two lines of progress, the prompt below.

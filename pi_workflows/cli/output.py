@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
@@ -19,6 +19,12 @@ from pi_workflows.cli.failure import PROGRAM, Failure
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+Span: TypeAlias = tuple[str, str]
+"""A text that is safe to show, and its style."""
+
+Line: TypeAlias = tuple[Span, ...]
+"""One line for people."""
 
 # As wide as a line may get where nobody sees it wrapped.
 _PIPE_COLUMNS: Final = 10_000
@@ -75,6 +81,16 @@ class Output:
         for text in texts:
             self.line(text)
 
+    def styled(self, lines: Iterable[Line]) -> None:
+        """Write lines of the result; on a terminal with their styles, cut where the window ends."""
+        if not self.is_terminal:
+            self.lines(map(plain, lines))
+            return
+        # Its cost is worth it where somebody looks.
+        from pi_workflows.cli.live import print_lines  # noqa: PLC0415
+
+        print_lines(self.console(), tuple(lines))
+
     def note(self, text: str) -> None:
         """Write one line about the result, which programs need not read."""
         if not self.is_json:
@@ -110,6 +126,11 @@ class Output:
             markup=False,
             emoji=False,
         )
+
+
+def plain(line: Line) -> str:
+    """Return a line without its styles."""
+    return "".join(text for text, _ in line).rstrip()
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.measures import duration, plural
 from pi_workflows.cli.outline import value_line
+from pi_workflows.cli.output import Line, Span
 from pi_workflows.cli.progress import progress_line
 from pi_workflows.cli.run_view import GraphStep, RunView
-
-Span: TypeAlias = tuple[str, str]
-Line: TypeAlias = tuple[Span, ...]
 
 _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NAME_CHARS_MAX: Final = 40
@@ -239,7 +237,15 @@ class _Row:
             return None
         prefix = f"{self.name}->"
         ways = [way for way in self.view.taken_transitions if way.startswith(prefix)]
-        return escaped(ways[-1].removeprefix(prefix)) if ways else None
+        targets = [way.removeprefix(prefix) for way in ways]
+        return escaped(max(targets, key=self._follows)) if targets else None
+
+    def _follows(self, target: str) -> int:
+        """Order the ways out of a loop by how late their targets began: the last one taken."""
+        if target in (self.view.state.current_node, self.view.state.waiting_on):
+            return self.scene.now_ms
+        started = [step.started_at or 0 for step in self.view.graph_steps if step.node_id == target]
+        return max(started, default=0)
 
 
 def _started_at(view: RunView) -> int | None:
@@ -265,8 +271,3 @@ def _symbol(look: _Look, scene: Scene) -> str:
     if look is _RUNNING and scene.is_moving:
         return _SPINNER[scene.now_ms // 100 % len(_SPINNER)]
     return look.symbol
-
-
-def plain(line: Line) -> str:
-    """Return a line without its styles."""
-    return "".join(text for text, _ in line).rstrip()

@@ -44,8 +44,8 @@ def _write_markdown(output: Output, text: str) -> None:
         output.lines(lines)
         return
     # Formatting is loaded only for those who see it.
-    from rich.markdown import Markdown  # noqa: PLC0415
+    from pi_workflows.cli.page import Page  # noqa: PLC0415
 
     console = output.console()
-    document = Markdown("\n".join(lines), hyperlinks=False)
+    document = Page("\n".join(lines), hyperlinks=False)
     console.print(document, width=min(console.width, _PAGE_COLUMNS))

@@ -14,8 +14,8 @@ from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.measures import age, duration, moment, plural
 from pi_workflows.cli.outline import value_lines
-from pi_workflows.cli.output import Output
-from pi_workflows.cli.picture import Line, Scene, graph, plain, status_span
+from pi_workflows.cli.output import Line
+from pi_workflows.cli.picture import Scene, graph, status_span
 from pi_workflows.cli.question import question_lines, schema_lines
 from pi_workflows.cli.result import write_result
 from pi_workflows.cli.run_view import RunView
@@ -49,24 +49,13 @@ def show_run(invocation: Invocation, typed: str) -> int:
             output.document(document if isinstance(document, dict) else {})
             return 0
         view = RunView.parse(document)
-        _write(output, [*_about(view), (), *_graph(view), *_input(view), *_asked(server, view)])
+        output.styled([*_about(view), (), *_graph(view), *_input(view), *_asked(server, view)])
         if view.state.has_output:
-            _write(output, [(), (("Output", "bold"),)])
+            output.styled([(), (("Output", "bold"),)])
             write_result(output, server, view)
-        _write(output, _error(server, view))
-        _write(output, [(), *_next(view)])
+        output.styled(_error(server, view))
+        output.styled([(), *_next(view)])
     return 0
-
-
-def _write(output: Output, lines: Sequence[Line]) -> None:
-    """Write lines, styled where a person sees them."""
-    if not output.is_terminal:
-        output.lines(plain(line) for line in lines)
-        return
-    # In a pipe nothing of it is needed.
-    from pi_workflows.cli.live import print_lines  # noqa: PLC0415
-
-    print_lines(output.console(), lines)
 
 
 def _about(view: RunView) -> Iterator[Line]:
@@ -135,7 +124,8 @@ def _next(view: RunView) -> Iterator[Line]:
         "cancel": f"cancel {view.run_id}",
         "review": f"effects --run {view.run_id}",
     }
-    offered = [words[control] for control in view.display.controls if control in words]
+    # What is asked for comes before what may be done as well.
+    offered = [text for control, text in words.items() if control in view.display.controls]
     if view.state.finished_at is not None:
         offered.append(f"restart {view.run_id}")
     offered.append(f"events {view.run_id}")

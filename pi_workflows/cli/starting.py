@@ -212,8 +212,7 @@ class _Attendance:
         view = run.view
         if view is None:
             return
-        if not self._output.shows_live:
-            self._output.note(_summary(view, name))
+        self._output.note("" if self._output.shows_live else _summary(view, name))
         if name == "completed":
             write_result(self._output, self._server, view)
         self._say_next(view, name)

@@ -1,17 +1,19 @@
-"""Lists as tables: aligned and coloured on a terminal, aligned and whole in a pipe."""
+"""Lists as tables: aligned columns, with styles on a terminal, whole in a pipe."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from pi_workflows.cli.escaping import escaped
-from pi_workflows.cli.output import Output
+from pi_workflows.cli.output import Line, Output, Span
 
 Cell: TypeAlias = str | tuple[str, str]
 """A text, or a text with its style."""
 
 _GAP: Final = "  "
+_WIDE: Final = frozenset({"W", "F"})
 
 
 def write_table(
@@ -24,56 +26,72 @@ def write_table(
     """Write rows under their headings to standard output.
 
     Args:
-        output: Where to.
-        headings: One for each column. On a terminal the last column loses its end when the window
-            is narrow.
+        output: Where to. On a terminal a line loses what does not fit the window.
+        headings: One for each column.
         rows: Their cells; every text is escaped here.
         numbers: The headings of columns that are aligned to the right.
     """
-    cells = [[_cell(cell) for cell in row] for row in rows]
-    if output.is_terminal:
-        _write_styled(output, headings, cells, numbers)
-        return
-    titles = [(heading.upper(), "") for heading in headings]
-    widths = [max(len(row[at][0]) for row in (titles, *cells)) for at in range(len(headings))]
-    for row in (titles, *cells):
-        texts = [
-            text.rjust(width) if heading in numbers else text.ljust(width)
-            for (text, _), width, heading in zip(row, widths, headings, strict=True)
-        ]
-        output.line(_GAP.join(texts).rstrip())
+    titles = [(heading.upper(), "dim") for heading in headings]
+    lines = [titles, *([_span(cell) for cell in row] for row in rows)]
+    widths = [max(_width(line[at][0]) for line in lines) for at in range(len(headings))]
+    is_number = [heading in numbers for heading in headings]
+    output.styled(_aligned(line, widths, is_number) for line in lines)
 
 
-def _write_styled(
-    output: Output,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[tuple[str, str]]],
-    numbers: frozenset[str],
-) -> None:
-    """Write the table for a person."""
-    # A list in a pipe is written without it.
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+def short_ids(output: Output, names: Sequence[str], *, chars_min: int) -> dict[str, str]:
+    """Return long IDs as their beginnings where a person reads them; every command takes those.
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for heading in headings:
-        is_last = heading == headings[-1]
-        table.add_column(
-            heading.upper(),
-            justify="right" if heading in numbers else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            # What identifies a row is never cut; its description may be.
-            min_width=8
-            if is_last
-            else max([len(heading), *(len(row[headings.index(heading)][0]) for row in rows)]),
-        )
-    for row in rows:
-        table.add_row(*(Text(text, style=style) for text, style in row))
-    output.console().print(table)
+    Args:
+        output: Where they are listed; in a pipe they stay whole.
+        names: The IDs of one list.
+        chars_min: What an ID keeps in any case.
+
+    Returns:
+        What is shown for each: as many characters as tell it from the others.
+    """
+    if not output.is_terminal:
+        return {name: name for name in names}
+    others = sorted(set(names))
+    shown: dict[str, str] = {}
+    for at, name in enumerate(others):
+        near = (*others[max(0, at - 1) : at], *others[at + 1 : at + 2])
+        length = max((_common(name, other) + 1 for other in near), default=0)
+        shown[name] = name[: max(length, chars_min)]
+    return shown
 
 
-def _cell(cell: Cell) -> tuple[str, str]:
+def _common(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _aligned(spans: Sequence[Span], widths: Sequence[int], is_number: Sequence[bool]) -> Line:
+    """Return a row as a line."""
+    line: list[Span] = []
+    for (text, style), width, is_right in zip(spans, widths, is_number, strict=True):
+        space = " " * (width - _width(text))
+        line.append((f"{space}{text}" if is_right else f"{text}{space}", style))
+        line.append((_GAP, ""))
+    text, style = line[-2]
+    return (*line[:-2], (text.rstrip(), style))
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(each)
+        else 2
+        if unicodedata.east_asian_width(each) in _WIDE
+        else 1
+        for each in text
+    )
+
+
+def _span(cell: Cell) -> Span:
     """Return a cell as a safe text and a style."""
     text, style = (cell, "") if isinstance(cell, str) else cell
     return escaped(text), style

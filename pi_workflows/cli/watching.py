@@ -20,8 +20,8 @@ from pi_workflows.cli.listeners import (
 )
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.outcome import Outcome
-from pi_workflows.cli.output import Output
-from pi_workflows.cli.picture import Scene, picture, plain
+from pi_workflows.cli.output import Output, plain
+from pi_workflows.cli.picture import Scene, picture
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.cli.trace import change_document, change_line
 from pi_workflows.cli.trace_pages import trace_page
@@ -163,15 +163,7 @@ def _show_once(output: Output, server: Client, run_id: str) -> None:
     if output.is_json:
         output.document(document if isinstance(document, dict) else {})
         return
-    scene = Scene(now_ms=SystemClock().now_ms())
-    lines = picture(RunView.parse(document), scene)
-    if not output.is_terminal:
-        output.lines(plain(line) for line in lines)
-        return
-    # As for `watch`.
-    from pi_workflows.cli.live import print_lines  # noqa: PLC0415
-
-    print_lines(output.console(), lines)
+    output.styled(picture(RunView.parse(document), Scene(now_ms=SystemClock().now_ms())))
 
 
 class _Views(Silence):
