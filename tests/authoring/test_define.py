@@ -44,6 +44,7 @@ def make_retry(**parts: Any) -> Retry:
     return Retry(**parts)
 
 
+make_effect: Callable[..., Any] = idempotent_effect
 READ = idempotent_effect("repo.read")
 
 
@@ -223,6 +224,8 @@ def test_bad_node_names(name: str) -> None:
         (action(act, effect=manual_effect("mail"), retry=Retry()), "retryManualEffect", "drop"),
         (make_action(act, effect=READ, request=1), "callbackInvalid", "request is 1"),
         (make_shell(["git"], effect=READ), "commandInvalid", "Command([...])"),
+        (make_shell(lambda: Command(["x"]), effect=READ), "callbackInvalid", "the command's"),
+        (make_action(act, effect=make_effect(3)), "effectTypeInvalid", "use text"),
         (shell(Command([]), effect=READ), "commandInvalid", "at least the program"),
         (make_shell(Command("git"), effect=READ), "commandInvalid", "list of texts"),
         (make_shell(Command(["git"])), "effectMissing", "idempotent_effect('type')"),
@@ -351,6 +354,14 @@ def test_a_definition_has_a_size() -> None:
     code, _, message = only(nodes=nodes, edges=edges, start="n0")
     assert code == "definitionTooLarge"
     assert "393,216" in message
+
+
+def test_a_definition_is_json() -> None:
+    """Text that no other reader could read is refused with its place."""
+    code, where, message = only(nodes={"a": compute(one, status_detail="half \ud83d")})
+    assert code == "definitionNotJson"
+    assert where == "definition.nodes.a.statusDetail"
+    assert "surrogate" in message
 
 
 def test_problems_are_bounded() -> None:

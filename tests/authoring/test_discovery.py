@@ -115,6 +115,8 @@ def test_an_unknown_target_helps(project: Path) -> None:
     for target, hint in (
         ("repo-heath", "did you mean 'repo-health'?"),
         ("x", "./x_workflow.py"),
+        ("sub/x", f"there is no file {project}/sub/x"),
+        ("x.py", f"there is no file {project}/x.py"),
         ("./x_workflow.py", f"there is no file {project}/x_workflow.py"),
     ):
         with pytest.raises(ProblemsFound) as error:

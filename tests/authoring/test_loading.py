@@ -288,12 +288,26 @@ def test_a_file_exposes_its_workflow(tmp_path: Path, text: str, message: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["json.py", "sample-x_workflow.py", "sample_workflow.txt", "os.py"]
+    "name", ["json.py", "sample-x_workflow.py", "sample_workflow.txt", "os.py", "pytest.py"]
 )
 def test_a_file_name_is_a_module_name(tmp_path: Path, name: str) -> None:
     """A file that cannot be imported under its name, or would hide a module, is refused."""
     (tmp_path / name).write_text(workflow_text())
     assert refused(tmp_path / name)[0] == "sourceInvalid"
+
+
+@pytest.mark.slow
+def test_a_workflow_has_so_many_files(tmp_path: Path, loading: Callable[..., Loaded]) -> None:
+    """A workflow with its helpers is at most 256 files."""
+    names = [f"helper{i}" for i in range(256)]
+    write(tmp_path, **dict.fromkeys(names, ""))
+    path = write(tmp_path, sample_workflow=workflow_text(f"import {', '.join(names[:255])}"))
+    loaded = loading(path)
+    assert len(loaded.source_files) == 256
+    loaded.close()
+    write(tmp_path, sample_workflow=workflow_text(f"import {', '.join(names)}"))
+    code, problems = refused(path)
+    assert (code, problems[0].message) == ("sourceInvalid", "a workflow imports at most 256 files")
 
 
 def test_unreadable_sources(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from pi_workflows.base import canonical
+from pi_workflows.base import canonical, limits
 from pi_workflows.base.errors import PayloadInvalid, ProblemsFound
 from pi_workflows.definition.digest import definition_digest
 from pi_workflows.definition.effects import effect_key
@@ -151,6 +152,78 @@ def test_what_only_a_hand_written_snapshot_can_hold() -> None:
         ("effectMisplaced", "nodes.c"),
         ("edgeInvalid", "edges.a"),
     ]
+
+
+def bounded(**changes: object) -> list[str]:
+    """The codes of what is wrong with a node, a retry or a workflow that has these values."""
+    retry = RetryPolicy(max_attempts=1, on=("failed",), delay_ms=0, backoff=1.0)
+    node = Node(type="action", effect=EffectPolicy(type="x", recovery="idempotent"))
+    parts = {name: value for name, value in changes.items() if name in RetryPolicy.model_fields}
+    effect = EffectPolicy(type=str(changes.get("type", "x")), recovery="idempotent")
+    node = node.model_copy(
+        update={
+            "retry": retry.model_copy(update=parts),
+            "effect": effect,
+            "timeout_ms": changes.get("timeout_ms", 0),
+        }
+    )
+    steps = changes.get("max_steps", 1)
+    snapshot = Snapshot(name="x", start_at="a", max_steps=1, nodes={"a": node}, edges=())
+    found = snapshot_problems(snapshot.model_copy(update={"max_steps": steps}))
+    return [problem.code for problem in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most", "step", "code"),
+    [
+        ("max_steps", 1, limits.STEPS_MAX, 1, "maxStepsInvalid"),
+        ("timeout_ms", 0, limits.NODE_TIMEOUT_MS_MAX, 1, "timeoutInvalid"),
+        ("max_attempts", 1, limits.RETRY_ATTEMPTS_MAX, 1, "retryInvalid"),
+        ("delay_ms", 0, limits.RETRY_DELAY_MS_MAX, 1, "retryInvalid"),
+        ("backoff", 1.0, limits.RETRY_BACKOFF_MAX, 0.1, "retryInvalid"),
+    ],
+)
+def test_bounds_are_inclusive(name: str, least: float, most: float, step: float, code: str) -> None:
+    """The least and the greatest value are sound; one step beyond each is not."""
+    for value in (least, most):
+        assert bounded(**{name: value}) == []
+    for value in (least - step, most + step):
+        assert bounded(**{name: value}) == [code]
+
+
+def test_an_effect_type_has_a_length() -> None:
+    """One to 256 characters name an effect."""
+    assert bounded(type="x" * limits.EFFECT_TYPE_CHARS_MAX) == []
+    assert bounded(type="x" * (limits.EFFECT_TYPE_CHARS_MAX + 1)) == ["effectTypeInvalid"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"to": "a", "on": "$", "cases": {}},
+        {"to": "a", "cases": {}},
+        {"on": "$"},
+        {"cases": {"x": "a"}},
+    ],
+)
+def test_an_edge_is_plain_or_a_switch(parts: dict[str, Any]) -> None:
+    """An edge has one target, or a path with cases: nothing less and nothing of both."""
+    node = Node(type="compute")
+    edge = Edge(source="a", **parts)
+    snapshot = Snapshot(name="x", start_at="a", max_steps=1, nodes={"a": node}, edges=(edge,))
+    assert [problem.code for problem in snapshot_problems(snapshot)] == ["edgeInvalid"]
+
+
+def test_a_definition_has_so_many_nodes() -> None:
+    """A graph that nobody could read is refused."""
+    node = Node(type="compute")
+    for count in (limits.NODES_MAX, limits.NODES_MAX + 1):
+        nodes = {f"n{i}": node for i in range(count)}
+        edges = tuple(Edge(source=f"n{i}", to=f"n{i + 1}") for i in range(count - 1))
+        snapshot = Snapshot(name="x", start_at="n0", max_steps=1, nodes=nodes, edges=edges)
+        codes = [problem.code for problem in snapshot_problems(snapshot)]
+        assert codes == (["nodesTooMany"] if count > limits.NODES_MAX else [])
 
 
 @pytest.mark.parametrize(

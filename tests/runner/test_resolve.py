@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from pi_workflows.base import canonical
+from pi_workflows.base.limits import INPUT_BYTES_MAX, TITLE_CHARS_MAX
 from pi_workflows.protocol.workflows import WorkflowItems, WorkflowResolved
 from pi_workflows.runner.resolve import Resolver
 from tests.runner.child import spawn
@@ -139,6 +141,24 @@ def test_an_input_is_judged_by_its_model(
     answer = ask("resolve", input=value)
     assert where(answer) == expected
     assert message in answer["problems"][0]["message"]
+
+
+def test_an_input_has_a_size(ask: Ask) -> None:
+    """The whole input, with its defaults, is at most 512 KiB of canonical JSON."""
+    rest = len(canonical.encode(ask("resolve", input={"repo": ""})["input"]))
+    largest = "x" * (INPUT_BYTES_MAX - rest)
+    # Its title would be too long, which is looked at after the size.
+    assert where(ask("resolve", input={"repo": largest})) == [("titleInvalid", "title")]
+    assert where(ask("resolve", input={"repo": f"{largest}x"})) == [("valueTooLarge", "input")]
+
+
+def test_a_title_has_a_length(ask: Ask) -> None:
+    """A title of 200 characters is taken, a longer one names its length."""
+    fits = "x" * (TITLE_CHARS_MAX - len("Health of  "))
+    assert len(ask("resolve", input={"repo": fits})["title"]) == TITLE_CHARS_MAX - 1
+    answer = ask("resolve", input={"repo": f"{fits}x"})
+    assert where(answer) == [("titleInvalid", "title")]
+    assert "201 characters" in answer["problems"][0]["message"]
 
 
 def test_an_absent_input_is_empty(ask: Ask) -> None:
