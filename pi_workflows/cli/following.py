@@ -31,6 +31,8 @@ class Followed:
         seq: The number of the newest event that was told.
         view: The run as it stood last; None before the first view.
         outcome: What it came to; of a run that stands still it may change again.
+        stale_below: Views of an older revision of the run were on their way when something was
+            changed that they do not show; they are dropped.
         tries: Settled attempts of the current visit of each node, for its retries.
     """
 
@@ -39,6 +41,7 @@ class Followed:
     view: RunView | None = None
     outcome: Outcome | None = None
     subscription: Subscription | None = None
+    stale_below: int = 0
     tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     is_told: bool = False
 
@@ -212,7 +215,7 @@ class Follower:
 
     def _see(self, run: Followed, view: RunView) -> None:
         """Take a new view: tell its events, then where the run stands."""
-        if run.is_told:
+        if run.is_told or view.run_revision < run.stale_below:
             return
         run.view = view
         has_failed = False

@@ -153,7 +153,6 @@ class _Attendance:
         self._server = server
         self._run_id = run_id
         self._reply = reply
-        self._answered_at = 0
 
     def stay(self, deadline: float | None) -> int:
         """Follow the run, ask what it asks, and tell what it gave.
@@ -193,18 +192,15 @@ class _Attendance:
         view = follower.runs[0].view
         if not self._output.can_ask or view is None or view.state.interaction is None:
             return False
-        if view.run_revision < self._answered_at:
-            # A view that was on its way when the answer was accepted.
-            return True
         try:
             reply = interview(self._invocation, self._server, view, view.state.interaction)
         except RevisionConflict:
             self._output.note("Somebody else has answered.")
-            self._answered_at = view.run_revision + 1
+            follower.runs[0].stale_below = view.run_revision + 1
             return True
         if reply is None:
             return False
-        self._answered_at = reply.revision or 0
+        follower.runs[0].stale_below = reply.revision or 0
         return True
 
     def _tell(self, follower: Follower, code: int) -> None:
