@@ -16,7 +16,7 @@ from pi_workflows.store.directory import secure_directory
 from pi_workflows.store.errors import translate
 from pi_workflows.store.header import sync_file
 from pi_workflows.store.opening import open_live
-from pi_workflows.store.publish import open_directory
+from pi_workflows.store.publish import disk_error, open_directory
 from pi_workflows.store.snapshot import Snapshot, snapshot_of
 from pi_workflows.store.writer import Writer
 
@@ -94,9 +94,12 @@ class Store:
             PayloadInvalid: The directory's path is relative or no directory.
         """
         check_library()
-        path, writer, reader = open_live(
-            secure_directory(directory), now_ms=now_ms, app_version=app_version
-        )
+        try:
+            path, writer, reader = open_live(
+                secure_directory(directory), now_ms=now_ms, app_version=app_version
+            )
+        except OSError as error:
+            raise disk_error(error) from error
         return cls(path, writer, reader)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -206,8 +209,11 @@ class Store:
             raise translate(error) from error
         finally:
             connection.close(_FORCE)
-        with open_directory(self.path.parent) as directory:
-            os.fsync(directory)
+        try:
+            with open_directory(self.path.parent) as directory:
+                os.fsync(directory)
+        except OSError as error:
+            raise disk_error(error) from error
 
     def crash(self) -> None:
         """Close both connections as they are, because nobody knows what the last COMMIT left.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from pi_workflows.base.errors import AuthorityDenied, NotFound
+from pi_workflows.base.errors import AuthorityDenied, NotFound, Unavailable
 from pi_workflows.base.sql import load
 from pi_workflows.store.connection import check_library, open_scratch, open_to_verify
 from pi_workflows.store.content import Documents
@@ -55,7 +55,7 @@ def open_inactive(file: Path, *, live_directory: Path | None) -> Generator[Snaps
             beside it that belong to it (`notSelfContained`).
         Incompatible: It is not our database.
         Corrupt: It is damaged.
-        Unavailable: The disk failed.
+        Unavailable: The disk failed, or the file was replaced meanwhile.
     """
     check_library()
     path = _resolve(file)
@@ -86,7 +86,8 @@ def open_inactive(file: Path, *, live_directory: Path | None) -> Generator[Snaps
     except apsw.Error as error:
         raise translate(error) from error
     try:
-        assert _identity(path) == identity, "the file was replaced while it was opened"
+        if _identity(path) != identity:
+            raise Unavailable("The file was replaced while it was opened.", code="fileReplaced")
         with snapshot_of(Cursors(connection), Documents()) as snapshot:
             yield snapshot
     finally:

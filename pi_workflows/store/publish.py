@@ -99,4 +99,8 @@ def disk_error(error: OSError) -> Exception:
         return Unavailable(
             "The disk is full; nothing was changed.", code="diskFull", hint="Free some space."
         )
-    return Unavailable(f"A file could not be written: {error.strerror}.", code="storageFault")
+    return Unavailable(
+        f"A file could not be written: {error.strerror}.",
+        code="storageFault",
+        field=None if error.filename is None else str(error.filename),
+    )

@@ -1,12 +1,12 @@
 -- name: client_receipts
--- By the request's own number, or as a resend under another one; at most two rows.
+-- By the request's own number, or as a resend under another one; one row may come twice.
 SELECT request_fingerprint, outcome, accepted_revision, receipt_hash, error_hash
 FROM host_commands
 WHERE request_id = :request_id
 UNION ALL
 SELECT request_fingerprint, outcome, accepted_revision, receipt_hash, error_hash
 FROM host_commands
-WHERE client_id = :client_id AND idempotency_key = :idempotency_key AND request_id <> :request_id;
+WHERE client_id = :client_id AND idempotency_key = :idempotency_key;
 
 -- name: insert_client_receipt
 INSERT INTO host_commands (

@@ -121,12 +121,14 @@ class FaultyVFS(apsw.VFS):
 
     def __init__(self) -> None:
         super().__init__("faulty", "unix-excl")
+        self.opened: list[str] = []
 
     def xOpen(  # noqa: N802 - apsw's name
         self, name: str | apsw.URIFilename | None, flags: list[int]
     ) -> apsw.VFSFile:
         """Open a file that can fail."""
         assert name is not None
+        self.opened.append(name if isinstance(name, str) else name.filename())
         return FaultyFile(name, flags, self)
 
 
@@ -168,6 +170,17 @@ def test_a_disk_that_is_full_at_commit_rolled_back(tmp_path: Path, faults: Fault
     again = open_store(tmp_path)
     assert projects(again) == 1
     again.close()
+
+
+def test_no_journal_is_ever_made(tmp_path: Path, faults: FaultyVFS) -> None:
+    """Neither starting nor stopping leaves a moment at which a crash would leave a journal."""
+    for _ in range(2):
+        store = open_store(tmp_path)
+        add_project(store, f"p{len(faults.opened)}")
+        store.close()
+    assert {name.rpartition("/")[2] for name in faults.opened} == {
+        "state.sqlite", "state.sqlite-wal",
+    }  # fmt: skip
 
 
 def test_a_full_disk_stops_checkpoint_and_close_without_loss(

@@ -95,15 +95,17 @@ def test_no_database_becomes_an_empty_one(tmp_path: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == ["state.sqlite"]
 
 
-def test_the_log_has_the_mode_of_the_file(tmp_path: Path) -> None:
-    """The write-ahead log is as private as the database, whatever the umask says."""
-    mask = os.umask(0)
+@pytest.mark.parametrize("umask", [0, 0o077, 0o777])
+def test_no_umask_changes_a_mode(tmp_path: Path, umask: int) -> None:
+    """File and log are ours to read and write and nobody else's, whatever the umask says."""
+    mask = os.umask(umask)
     try:
         store = open_store(tmp_path)
         add_project(store, "p")
     finally:
         os.umask(mask)
-    assert (tmp_path / "state.sqlite-wal").stat().st_mode & 0o7777 == 0o600
+    for name in ("state.sqlite", "state.sqlite-wal"):
+        assert (tmp_path / name).stat().st_mode & 0o7777 == 0o600
     store.close()
 
 
@@ -220,6 +222,16 @@ def test_a_refused_file_gets_no_shared_memory(killed: Path) -> None:
     connection.close()
     assert_incompatible(killed, "index runs_status")
     assert not (killed / "state.sqlite-shm").exists()
+
+
+def test_a_refused_file_gets_no_log(stopped: Path) -> None:
+    """A file in write-ahead mode that nothing lies beside is judged without making its log."""
+    mutate(stopped / "state.sqlite", "CREATE TABLE t (a)", "PRAGMA journal_mode = WAL")
+    header = read_header(stopped / "state.sqlite")
+    assert header is not None
+    assert header.has_wal
+    assert_incompatible(stopped, "table t")
+    assert [path.name for path in stopped.iterdir()] == ["state.sqlite"]
 
 
 MUTATIONS: dict[str, tuple[str, ...]] = {
@@ -416,6 +428,15 @@ def test_an_old_library_is_refused(version: str, *, fine: bool) -> None:
     with pytest.raises(Incompatible, match=version) as caught:
         check_library(version)
     assert caught.value.reason_code == "sqliteTooOld"
+
+
+def test_what_the_system_refuses_is_said(tmp_path: Path) -> None:
+    """A directory that cannot be made is an answer with its reason, not a traceback."""
+    with pytest.raises(Unavailable) as caught:
+        open_store(Path("/proc/nowhere/workflows"))
+    assert caught.value.reason_code == "storageFault"
+    assert caught.value.field is not None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
