@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 _SIDECARS: Final = ("", "-wal", "-shm", "-journal")
 # Where in an event's arguments a path stands, and the descriptor of the directory that it is
@@ -71,7 +71,7 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
         path = arguments[place] if place < len(arguments) else None
         if not isinstance(path, str | bytes | os.PathLike):
             continue
-        text = os.fsdecode(path)
+        text = os.fsdecode(cast("str | bytes | os.PathLike[str]", path))
         anchor = arguments[directory] if directory is not None else None
         if isinstance(anchor, int) and anchor >= 0:
             text = f"/proc/self/fd/{anchor}/{text}"

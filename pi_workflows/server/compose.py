@@ -201,7 +201,6 @@ def _parts(
             clock=clock,
             log=log,
             epoch=host.epoch,
-            expires_at_ms=clock.now_ms() + SERVER_CLAIM_MS,
         ),
         listener=listener,
         idle=idle,

@@ -43,6 +43,11 @@ class Hub:
         self._lists: set[Subscription] = set()
         self._shared: dict[str, RunView] = {}
 
+    @property
+    def subscription_count(self) -> int:
+        """How many subscriptions there are."""
+        return len(self._lists) + sum(map(len, self._by_run.values()))
+
     def view(self, run_id: str, build: Callable[[], RunView]) -> RunView:
         """Return the view of a watched run, built once for everybody who watches it.
 

@@ -17,6 +17,7 @@ from pi_workflows.kernel.order import Answer, Chore
 from pi_workflows.server.audit_hook import guard
 from pi_workflows.server.compose import Parts
 from pi_workflows.server.housekeeping import watch_file
+from pi_workflows.server.listener import Accepting
 from pi_workflows.store.transaction import Transaction
 from pi_workflows.store.volatile import release_server_epoch
 
@@ -50,13 +51,11 @@ class Lifetime:
         self._resolved = trio.Event()
         self.has_slept = False
 
-    async def run(
-        self, listen: Callable[[], trio.SocketListener | None], ready: Callable[[], None]
-    ) -> None:
+    async def run(self, listen: Callable[[], Accepting], ready: Callable[[], None]) -> None:
         """Recover, serve until the server is told to stop, and stop in order.
 
         Args:
-            listen: Binds the socket, when everything is recovered; None for a server without one.
+            listen: Binds the socket, when everything is recovered.
             ready: Called once when requests are answered.
 
         Raises:
@@ -79,10 +78,6 @@ class Lifetime:
             release()
             self._services.store.crash()
             raise
-
-    async def serve(self, stream: trio.abc.Stream) -> None:
-        """Serve a connection that did not come over the socket, to its end."""
-        await self._parts.listener.serve(stream)
 
     # --- the beginning ---------------------------------------------------------------------------
 
@@ -123,13 +118,12 @@ class Lifetime:
         await self._services.long_work.run(task_status=task_status)
         self._carried.set()
 
-    async def _connect(self, listener: trio.SocketListener | None) -> None:
+    async def _connect(self, listener: Accepting) -> None:
         """Serve connections until the end of the server; accept them until it begins to end."""
         with self._connecting:
             async with trio.open_nursery() as connections:
-                if listener is not None:
-                    with self._accepting:
-                        await self._parts.listener.run(listener, connections)
+                with self._accepting:
+                    await self._parts.listener.run(listener, connections)
                 await trio.sleep_forever()
 
     # --- the end ---------------------------------------------------------------------------------

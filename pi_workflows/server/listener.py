@@ -11,7 +11,7 @@ import socket
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import trio
 
@@ -26,14 +26,47 @@ _SOCKET_UMASK: Final = 0o177
 _BACKLOG: Final = 128
 
 
-def bind(path: Path) -> trio.SocketListener:
+Accepting: TypeAlias = trio.abc.Listener[trio.abc.Stream]
+"""Where connections come from."""
+
+
+class OwnUsers(Accepting):
+    """Accepts connections of our own user only (SO_PEERCRED).
+
+    Args:
+        listener: The bound socket; closed with this.
+        log: Told of others.
+    """
+
+    def __init__(self, listener: trio.SocketListener, log: ServerLog) -> None:
+        self._listener = listener
+        self._log = log
+
+    async def accept(self) -> trio.SocketStream:
+        """Wait for the next connection whose other end is our own user's."""
+        while True:
+            stream = await self._listener.accept()
+            peer = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+            _, uid, _ = _PEER.unpack(peer)
+            if uid == os.geteuid():
+                return stream
+            self._log.limited("connection.refused", reason="user")
+            await trio.aclose_forcefully(stream)
+
+    async def aclose(self) -> None:
+        """Close the socket."""
+        await self._listener.aclose()
+
+
+def bind(path: Path, log: ServerLog) -> Accepting:
     """Bind the server's socket with mode 0600 and listen on it.
 
     Args:
         path: Where; nothing stands there. At most 107 bytes, which was checked before.
+        log: Told of connections that are refused.
 
     Returns:
-        The listener; closing it does not remove the path.
+        What connections come from; closing it does not remove the path.
 
     Raises:
         OSError: The system refused.
@@ -48,7 +81,7 @@ def bind(path: Path) -> trio.SocketListener:
     finally:
         os.umask(mask)
     bound.listen(_BACKLOG)
-    return trio.SocketListener(trio.socket.from_stdlib_socket(bound))
+    return OwnUsers(trio.SocketListener(trio.socket.from_stdlib_socket(bound)), log)
 
 
 class Listener:
@@ -82,7 +115,7 @@ class Listener:
             for session in self._sessions:
                 nursery.start_soon(session.finish)
 
-    async def run(self, listener: trio.SocketListener, connections: trio.Nursery) -> None:
+    async def run(self, listener: Accepting, connections: trio.Nursery) -> None:
         """Accept until cancelled. Connections that were accepted live on in their own nursery.
 
         Args:
@@ -93,10 +126,10 @@ class Listener:
             OSError: Accepting fails for another reason than a lack of descriptors, which is waited
                 out.
         """
-        await trio.serve_listeners(self._accepted, [listener], handler_nursery=connections)
+        await trio.serve_listeners(self._serve, [listener], handler_nursery=connections)
 
-    async def serve(self, stream: trio.abc.Stream) -> None:
-        """Serve one connection of our own user to its end. Never raises but what cancels it."""
+    async def _serve(self, stream: trio.abc.Stream) -> None:
+        """Serve one connection to its end."""
         if len(self._sessions) >= CONNECTIONS_MAX:
             self._log.limited("connection.refused", reason="tooMany")
             await trio.aclose_forcefully(stream)
@@ -109,16 +142,6 @@ class Listener:
         finally:
             self._sessions.discard(session)
             self._changed()
-
-    async def _accepted(self, stream: trio.SocketStream) -> None:
-        """Serve a connection if its other end is our own user."""
-        peer = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        _, uid, _ = _PEER.unpack(peer)
-        if uid != os.geteuid():
-            self._log.limited("connection.refused", reason="user")
-            await trio.aclose_forcefully(stream)
-            return
-        await self.serve(stream)
 
     async def _supervised(self, session: Session) -> None:
         """Run a session; whatever it raises ends it alone, with one line in the log."""
@@ -140,7 +163,7 @@ def origin(error: BaseException) -> str:
     Returns:
         Such as `KeyError at hub.py:41`. A message could hold what a client sent.
     """
-    found = _first(error)
+    found = first_failure(error)
     trace = found.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -150,9 +173,9 @@ def origin(error: BaseException) -> str:
     return f"{type(found).__name__} at {place}:{trace.tb_lineno}"
 
 
-def _first(error: BaseException) -> BaseException:
-    """Return the first failure of a group of groups."""
+def first_failure(error: BaseException) -> BaseException:
+    """Return the first failure of a group of groups, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
-        return _first(group.exceptions[0])
+        return first_failure(group.exceptions[0])
     return error

@@ -13,17 +13,18 @@ from typing import Final
 import trio
 
 from pi_workflows.base.clock import SystemClock
-from pi_workflows.base.errors import TransitionDenied, Unavailable, WorkflowsError
+from pi_workflows.base.errors import Corrupt, TransitionDenied, Unavailable, WorkflowsError
 from pi_workflows.base.limits import SERVER_LOOK_MS, SERVER_READY_MS, STOP_GRACE_MS
 from pi_workflows.base.units import MS_PER_SECOND, NS_PER_MS
 from pi_workflows.base.version import package_version
-from pi_workflows.server import listener, lock
+from pi_workflows.server import lock
 from pi_workflows.server.compose import compose
 from pi_workflows.server.lifetime import Lifetime
-from pi_workflows.server.listener import origin
+from pi_workflows.server.listener import Accepting, bind, first_failure, origin
 from pi_workflows.server.lock import ProcessLock
 from pi_workflows.server.log import ServerLog
 from pi_workflows.server.paths import StateDirectory, prepare
+from pi_workflows.server.services import Services
 from pi_workflows.server.settings import Settings, runners_max
 from pi_workflows.server.start import ReadyPipe
 from pi_workflows.server.stop import Stop
@@ -50,7 +51,8 @@ def serve(
         announce: Called once when requests are answered.
 
     Returns:
-        The exit status: 0 after an orderly stop, 70 after a failure.
+        The exit status: 0 after an orderly stop, 4 when the database is damaged, 70 after any other
+        failure.
 
     Raises:
         WorkflowsError: It cannot start; nothing was changed. With a pipe the error is said there.
@@ -126,36 +128,39 @@ def _live(
         while True:
             parts = compose(state, settings, clock=SystemClock(), log=log)
             life = Lifetime(parts, leaves_when_idle=settings.leaves_when_idle)
-            trio.run(_until_stopped, life, parts.services.stop, state, ready)
+            trio.run(_until_stopped, life, parts.services, ready)
             if not life.has_slept:
                 return 0
     except WorkflowsError:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: one line instead of a traceback
         log.write("server.failed", error=origin(error))
-        report.failed(
-            Unavailable("The server failed.", code="serverFailed", hint=f"Look into {state.log}")
-        )
-        return FAILED
+        found = first_failure(error)
+        report.failed(found if isinstance(found, WorkflowsError) else _failed(state))
+        return found.exit_code if isinstance(found, Corrupt) else FAILED
     finally:
         log.close()
 
 
-async def _until_stopped(
-    life: Lifetime, stop: Stop, state: StateDirectory, ready: Callable[[], None]
-) -> None:
-    """Live until the end, which the signals of a terminal or a supervisor ask for too."""
+def _failed(state: StateDirectory) -> Unavailable:
+    """Return what a starter is told of a failure of ours."""
+    return Unavailable("The server failed.", code="serverFailed", hint=f"Look into {state.log}")
 
-    def listen() -> trio.SocketListener:
-        lock.remove_stale_socket(state.socket)
-        return listener.bind(state.socket)
+
+async def _until_stopped(life: Lifetime, services: Services, ready: Callable[[], None]) -> None:
+    """Live until the end, which the signals of a terminal or a supervisor ask for too."""
+    path = services.state.socket
+
+    def listen() -> Accepting:
+        lock.remove_stale_socket(path)
+        return bind(path, services.log)
 
     async with trio.open_nursery() as nursery:
-        await nursery.start(_obey_signals, stop)
+        await nursery.start(_obey_signals, services.stop)
         try:
             await life.run(listen, ready)
         finally:
-            state.socket.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         nursery.cancel_scope.cancel()
 
 

@@ -178,7 +178,7 @@ class Resolver:
                 # The server ends, or another request of the same definition came first.
                 await self._end(loader)
             else:
-                self._keep_warm(self._nursery, key, loader)
+                await self._keep_warm(self._nursery, key, loader)
         problems = _problems(answer)
         if problems:
             raise ProblemsFound(problems, code=problems[0].code)
@@ -263,21 +263,16 @@ class Resolver:
             return None
         return loader
 
-    def _keep_warm(self, nursery: trio.Nursery, key: Key, loader: _Loader) -> None:
+    async def _keep_warm(self, nursery: trio.Nursery, key: Key, loader: _Loader) -> None:
         """Keep a child for the next request of its definition; the one that rested longest goes."""
         self._warm[key] = loader
         loader.rest = trio.CancelScope()
         nursery.start_soon(self._rest, key, loader, loader.rest)
         if len(self._warm) > RESOLVERS_MAX:
-            oldest = next(iter(self._warm))
-            nursery.start_soon(self._end, self._dropped(oldest))
-
-    def _dropped(self, key: Key) -> _Loader:
-        """Take a child out of the warm ones."""
-        loader = self._warm.pop(key)
-        if loader.rest is not None:
-            loader.rest.cancel()
-        return loader
+            oldest = self._warm.pop(next(iter(self._warm)))
+            if oldest.rest is not None:
+                oldest.rest.cancel()
+            await self._end(oldest)
 
     async def _rest(self, key: Key, loader: _Loader, rest: trio.CancelScope) -> None:
         """End a warm child that nobody used for a while, or that ended by itself."""

@@ -202,6 +202,8 @@ class Session:
         await self._send(self._hello())
         while True:
             self._wake = trio.Event()
+            # A command's commit wakes this task and the one that answers the command: let it.
+            await trio.lowlevel.checkpoint()
             if self._responses:
                 await self._send_responses()
             elif self._is_finishing:

@@ -31,8 +31,15 @@ class TrioClock:
 
     def now_ms(self) -> int:
         """Return the wall time."""
-        return START_MS + round(trio.current_time() * 1_000)
+        return START_MS + round(_seconds() * 1_000)
 
     def monotonic_ns(self) -> int:
         """Return a monotonic reading."""
-        return round(trio.current_time() * 1_000_000_000)
+        return round(_seconds() * 1_000_000_000)
+
+
+def _seconds() -> float:
+    """Return trio's time, also to a thread that trio started."""
+    if trio.lowlevel.in_trio_run():
+        return trio.current_time()
+    return trio.from_thread.run_sync(trio.current_time)
