@@ -9,7 +9,8 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.definition.snapshot import EffectPolicy
 from pi_workflows.protocol.proposals import Failure
 from pi_workflows.runner.attempts import Attempt, Settlement, failed, timed_out
-from pi_workflows.runner.calls import Calls, Caught, Expired, Raised, Returned
+from pi_workflows.runner.calls import Calls, Expired, Raised, Returned
+from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.contents import encoded
 from pi_workflows.runner.contexts import Contexts
 from pi_workflows.runner.effects import Adopted, Due, Effects

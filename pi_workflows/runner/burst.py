@@ -19,7 +19,8 @@ from pi_workflows.authoring.nodes import ComputeNode
 from pi_workflows.base.clock import Clock
 from pi_workflows.runner.attempts import NEVER_NS, Attempt, Settlement, timed_out
 from pi_workflows.runner.boundaries import Boundaries
-from pi_workflows.runner.calls import Called, Calls, Caught, Job, Raised, Returned
+from pi_workflows.runner.calls import Called, Calls, Job, Raised, Returned
+from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.contexts import Contexts
 from pi_workflows.runner.plan import Enter, Step
 from pi_workflows.runner.proposals import Proposals

@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
-from typing import Final, Self, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import trio
 
@@ -15,6 +14,7 @@ from pi_workflows.authoring.context import CancelSignal
 from pi_workflows.base.clock import Clock
 from pi_workflows.base.limits import TERMINATE_GRACE_MS
 from pi_workflows.runner.attempts import NEVER_NS
+from pi_workflows.runner.caught import Caught
 
 _NS_PER_SECOND: Final = 1_000_000_000
 
@@ -46,34 +46,6 @@ class Expired:
 
 
 Called: TypeAlias = Returned | Raised | Expired
-
-
-class Caught:
-    """Catches whatever a block of an author's code raises.
-
-    Its exits, and cancellations that nobody asked for, are failures like any other.
-
-    Attributes:
-        error: What was raised, or None.
-    """
-
-    def __init__(self) -> None:
-        """Begin with nothing caught."""
-        self.error: BaseException | None = None
-
-    def __enter__(self) -> Self:
-        """Enter the block."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        """Leave it; nothing passes."""
-        self.error = error
-        return error is not None
 
 
 class Job:

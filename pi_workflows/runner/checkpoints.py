@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pi_workflows.authoring.nodes import CheckpointNode, plain_json
 from pi_workflows.base.canonical import Json
 from pi_workflows.runner.attempts import Attempt, Settlement, failed
-from pi_workflows.runner.calls import Calls, Caught, Returned
+from pi_workflows.runner.calls import Calls, Returned
+from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.contents import Contents, encoded
 from pi_workflows.runner.contexts import Contexts
 from pi_workflows.runner.judge import Judge

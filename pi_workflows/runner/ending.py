@@ -10,10 +10,12 @@ from typing import Final, NoReturn
 import trio
 
 from pi_workflows.base.limits import RUNNER_SHUTDOWN_MS
+from pi_workflows.runner.caught import Caught
 
 EXIT_DONE: Final = 0
 # EX_SOFTWARE: the server cannot expect this runner's work to be complete.
 EXIT_LOST: Final = 70
+_STDERR: Final = 2
 
 
 class Ending:
@@ -68,7 +70,8 @@ class Ending:
 
 def say(line: str) -> None:
     """Write a line to the diagnostic output, which the server keeps the end of."""
-    sys.stderr.write(f"{line}\n")
+    with Caught():
+        os.write(_STDERR, f"{line}\n".encode(errors="replace"))
 
 
 def leave(exit_code: int) -> NoReturn:
@@ -78,8 +81,7 @@ def leave(exit_code: int) -> NoReturn:
     runner may be killed at any moment, so nothing can rely on them.
     """
     for stream in (sys.stdout, sys.stderr):
-        try:
+        # The author may have put anything in their place.
+        with Caught():
             stream.flush()
-        except (OSError, ValueError):  # the reader is gone, or the author closed it
-            continue
     os._exit(exit_code)

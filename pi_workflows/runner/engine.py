@@ -19,7 +19,8 @@ from pi_workflows.runner.actions import Actions
 from pi_workflows.runner.attempts import Attempt, Settlement, failed, timed_out
 from pi_workflows.runner.boundaries import Boundaries
 from pi_workflows.runner.burst import Awaiting, Burst, Bursting, Overdue, Stay
-from pi_workflows.runner.calls import Calls, Caught, Expired, Raised, Returned, is_async
+from pi_workflows.runner.calls import Calls, Expired, Raised, Returned, is_async
+from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.checkpoints import Checkpoints, Waiting
 from pi_workflows.runner.commands import Commands
 from pi_workflows.runner.contents import Contents

@@ -8,7 +8,8 @@ from pi_workflows.authoring.nodes import AnyNode
 from pi_workflows.base import canonical
 from pi_workflows.protocol.proposals import Failure
 from pi_workflows.runner.attempts import Attempt, Settlement, failed, reason_of, timed_out
-from pi_workflows.runner.calls import Called, Caught, Expired, Raised, Returned
+from pi_workflows.runner.calls import Called, Expired, Raised, Returned
+from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.contents import encoded
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pi_workflows.base.clock import Clock
 from pi_workflows.base.limits import RUNNER_LOG_BYTES_MAX, RUNNER_LOGS_PER_SECOND_MAX
+from pi_workflows.base.rate import Rate
 from pi_workflows.protocol.runner import Log
 from pi_workflows.runner.channel import Channel
-from pi_workflows.base.rate import Rate
 
 
 class Logs:

@@ -20,7 +20,7 @@ from pi_workflows.authoring.loading import Loaded, found, load
 from pi_workflows.base.errors import ProblemsFound, ProtocolViolation
 from pi_workflows.protocol.runner import Failed, Launch, Mount, Ready
 from pi_workflows.protocol.wire import error_line
-from pi_workflows.runner.calls import Caught
+from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.channel import Channel
 from pi_workflows.runner.ending import EXIT_DONE, EXIT_LOST, leave, say
 from pi_workflows.runner.session import Session

@@ -11,10 +11,10 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock
 from pi_workflows.base.errors import LimitExceeded, Refused, TransitionDenied
 from pi_workflows.base.limits import UPDATES_BURST_MAX, UPDATES_PER_SECOND_MAX
+from pi_workflows.base.rate import Rate
 from pi_workflows.runner.attempts import Attempt
 from pi_workflows.runner.ending import Ending
 from pi_workflows.runner.proposals import Proposals
-from pi_workflows.base.rate import Rate
 
 _TOO_FAST: Final = (
     f"more than {UPDATES_PER_SECOND_MAX} updates a second, after a burst of {UPDATES_BURST_MAX}"

@@ -152,6 +152,28 @@ def test_large_outputs_travel_before_the_proposal_that_names_them(
     assert peer.wait() == 0, peer.printed()
 
 
+SWELLING = """
+@compute
+def step(ctx):
+    return "x" * (20_000 + ctx.visit)
+
+workflow = define_workflow("swelling", input=Input, start="step", nodes={"step": step},
+    edges=[switch("step", on="$result.outcome", cases={"ok": "step", "failed": "step"})])
+"""
+
+
+def test_a_proposal_that_names_content_is_not_held_back(
+    author: Callable[[str], Path], start: Callable[[], Peer]
+) -> None:
+    """What was put is named at once, whatever is unanswered."""
+    peer = start()
+    peer.begin(launch_of(author(SWELLING), {}))
+    sent = [peer.propose() for _ in range(16)]
+    assert [len(proposal.commands) for proposal in sent] == [1] + [2] * 15
+    # At most the one that waits for room was put and not named.
+    assert len(peer.contents) <= 16
+
+
 def test_the_launch_says_how_far_a_runner_goes_ahead(
     author: Callable[[str], Path], start: Callable[[], Peer]
 ) -> None:

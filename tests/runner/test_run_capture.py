@@ -50,6 +50,7 @@ def test_a_line_without_an_end_is_bounded() -> None:
     capture = Capture("stdout")
     for _ in range(4):
         assert not [*capture.lines("x" * SHELL_LINE_CHARS_MAX)]
+        assert len(capture._line) == SHELL_LINE_CHARS_MAX  # pyright: ignore[reportPrivateUsage]
     (line,) = capture.lines("\n")
     assert line.text == "x" * SHELL_LINE_CHARS_MAX
 

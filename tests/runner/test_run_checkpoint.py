@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -186,3 +189,20 @@ def test_a_final_checkpoint_completes_the_run_with_its_answer(
     (end,) = of_kind(peer.commands, FinishRun)
     assert peer.value(end.output) == "yes"
     assert len(peer.proposals) == 1
+
+
+def test_a_server_that_closes_after_the_last_answer_is_not_lost(
+    author: Callable[[str], Path], start: Callable[[], Peer]
+) -> None:
+    """The answer that ends the runner's work comes before the end of the stream."""
+    peer = start()
+    peer.begin(launch_of(author(asking()), {}))
+    while not of_kind(peer.commands, WaitForInput):
+        proposal = peer.propose()
+        if not of_kind(proposal.commands, WaitForInput):
+            peer.accept(proposal)
+    os.kill(peer.pid, signal.SIGSTOP)
+    peer.accept(peer.proposals[-1])
+    peer.channel.shutdown(socket.SHUT_WR)
+    os.kill(peer.pid, signal.SIGCONT)
+    assert peer.wait() == 0, peer.printed()

@@ -340,7 +340,7 @@ def test_any_other_stop_ends_the_callback(
     peer = start()
     peer.begin(launch_of(author(acting(WAITING, recovery=recovery)), {}))
     peer.serve(until=begun)
-    peer.stop(reason)
+    peer.stop(reason, grace_ms=600_000)
     assert peer.wait() == 0, peer.printed()
     assert not isinstance(peer.next_or_end(), Propose)
 

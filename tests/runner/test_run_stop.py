@@ -71,8 +71,8 @@ def test_a_lost_channel_ends_the_shells_and_the_runner(running: Peer) -> None:
     assert not processes_with(running.cookie)
 
 
-def test_a_lost_claim_ends_the_shells_too(running: Peer) -> None:
-    """A child that the server contradicts is the end like any other."""
+def test_a_server_that_breaks_the_protocol_is_lost_like_any_other(running: Peer) -> None:
+    """A child frame that is no registration ends the shells and the runner."""
     running.send(running.children[0].model_copy(update={"state": "ended"}))
     assert running.wait() == 70
     assert "broke the protocol" in running.printed()

@@ -30,6 +30,7 @@ workflow = define_workflow("slow", input=Input, start="work", max_steps=MAX,
 BODIES = {
     "async": ("async def", "await trio.sleep_forever()"),
     "cooperative": ("def", "ctx.cancel.wait(60)"),
+    "keeps the interpreter": ("def", "return sum(range(40_000_000))"),
     "returns an awaitable": ("def", "return trio.sleep_forever()"),
     "swallows its cancellation": (
         "async def",
