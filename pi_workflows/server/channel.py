@@ -339,7 +339,7 @@ class Channel:
         except Refused as refusal:
             asked.answer = Answer(Outcome.REJECTED, error=refusal.message, code=refusal.reason_code)
             return
-        answer = self._answered_here(boundary, proposal.commands[0])
+        answer = self._answered_here(proposal.commands[0])
         if answer is not None:
             asked.answer = answer
             return
@@ -355,9 +355,9 @@ class Channel:
         self._log.limited("runner.unanswered", run=self._run.run_id, code=error.reason_code)
         self.end(Lost("the server could not store what it proposed", is_counted=False))
 
-    def _answered_here(self, boundary: Boundary, only: wire.Command) -> Answer | None:
+    def _answered_here(self, only: wire.Command) -> Answer | None:
         """Return the answer of a proposal that is not the domain's to decide, else None."""
-        if self._is_over or (self._run.is_leaving and boundary.settles is None):
+        if self._is_over:
             return _CLAIM_LOST
         if isinstance(only, wire.Update) and not self._rate.take():
             return _TOO_FAST

@@ -188,9 +188,6 @@ class Supervisor:
         worker_epoch = ids.random_id("worker")
         try:
             with self._store.snapshot() as read:
-                if run_state(read, held.run_id).revision != held.revision:
-                    # Paused or cancelled between the claim's commit and this task.
-                    return Forfeited()
                 launch = launched(read, held, worker_epoch)
         except Refused as refusal:
             return Unlaunched(Failure(refusal.reason_code, refusal.message))
@@ -313,24 +310,27 @@ class Supervisor:
         """Store what the end of a runner means for its run, when no commit has said it already."""
         if held.is_released or self._is_shutting_down:
             return
-        lost = LoseRunner(held.run_id, held.step_total, counted=False, detail="the claim was lost")
+        detail, is_counted = "the claim was lost", False
+        commands: tuple[Command, ...] = ()
         match ending:
             case Unlaunched(failure):
-                done = await self._store_end(held, "run.park", FailLaunch(held.run_id, failure))
+                commands = (FailLaunch(held.run_id, failure),)
             case Faulty(failure):
-                done = await self._store_end(held, "run.fail", FailRun(held.run_id, failure))
+                commands = (FailRun(held.run_id, failure),)
             case Stuck():
-                done = await self._store_end(held, "run.overdue", *self._overdue(held, ending))
-            case Lost(detail, is_counted):
-                lost = LoseRunner(held.run_id, held.step_total, counted=is_counted, detail=detail)
-                done = False
+                detail = "the runner overran its node's budget"
+                commands = self._overdue(held, ending, detail)
+            case Lost():
+                detail, is_counted = ending.detail, ending.is_counted
             case _:
-                done = False
-        if not done:
-            await self._store_end(held, "run.lose", lost)
+                pass
+        if commands and await self._store_end(held, *commands):
+            return
+        lost = LoseRunner(held.run_id, held.step_total, counted=is_counted, detail=detail)
+        await self._store_end(held, lost)
 
-    def _overdue(self, held: HeldRun, stuck: Stuck) -> tuple[Command, ...]:
-        """Return what ends an overdue attempt; an effect under way is uncertain."""
+    def _overdue(self, held: HeldRun, stuck: Stuck, detail: str) -> tuple[Command, ...]:
+        """Return what ends an overdue attempt; none when its manual effect makes that unknown."""
         seconds = stuck.timeout_ms / MS_PER_SECOND
         failure = Failure("timedOut", f"not done within {seconds:g} s of active time")
         commands: tuple[Command, ...] = (
@@ -341,22 +341,24 @@ class Supervisor:
                 failure=failure,
                 elapsed_ns=stuck.elapsed_ns,
             ),
-            LoseRunner(held.run_id, held.step_total, counted=False, detail=failure.message),
+            LoseRunner(held.run_id, held.step_total, counted=False, detail=detail),
         )
         with self._store.snapshot() as read:
             effect = effects.applying(read, run_state(read, held.run_id).resource_id)
             if effect is None:
                 return commands
-            number = effect.attempt_count
-            settle = SettleEffect(held.run_id, effect.effect_id, number, "uncertain")
-            # A manual effect parks the run with the attempt that began it.
-            return (settle,) if effects.is_manual(read, effect) else (settle, *commands)
+            if effects.is_manual(read, effect):
+                return ()
+            tried = SettleEffect(
+                held.run_id, effect.effect_id, effect.attempt_count, outcome="uncertain"
+            )
+            return (tried, *commands)
 
-    async def _store_end(self, held: HeldRun, name: str, *commands: Command) -> bool:
+    async def _store_end(self, held: HeldRun, *commands: Command) -> bool:
         """Store the end of a runner; say whether it was accepted."""
         # No claim is shown: it may have expired, and this task alone works on the run.
         order = Order(
-            name=name,
+            name="run.runner_ended",
             commands=commands,
             actor=self._actor,
             command_id=ids.random_id("command"),
@@ -365,7 +367,7 @@ class Supervisor:
         answer = await self._insist(order)
         if answer is None or answer.outcome in (Outcome.ACCEPTED, Outcome.ADOPTED):
             return True
-        self._log.write("runner.unconcluded", run=held.run_id, command=name, code=answer.code)
+        self._log.write("runner.unconcluded", run=held.run_id, code=answer.code)
         return False
 
     async def _insist(self, work: Order | Chore) -> Answer | None:

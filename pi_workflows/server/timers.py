@@ -49,7 +49,6 @@ class Timers:
         clock: Wall time for claims, monotonic time for samples.
         log: Told when a claim could not be renewed.
         epoch: The server's epoch.
-        expires_at_ms: When its claim ends unless a heartbeat moves it.
     """
 
     def __init__(
@@ -60,14 +59,12 @@ class Timers:
         clock: Clock,
         log: ServerLog,
         epoch: int,
-        expires_at_ms: int,
     ) -> None:
         self._runs = runs
         self._writer = writer
         self._clock = clock
         self._log = log
         self._epoch = epoch
-        self._expires_at_ms = expires_at_ms
 
     async def run(self) -> None:
         """Keep the server's claim until cancelled; returns when it has expired.
@@ -84,8 +81,6 @@ class Timers:
         """Move the end of the server's claim every ten seconds, until it has expired."""
         while True:
             await trio.sleep(HEARTBEAT_MS / MS_PER_SECOND)
-            if self._clock.now_ms() >= self._expires_at_ms:
-                break
             try:
                 await self._submit(Chore(self._beat))
             except OwnershipLost:
@@ -96,7 +91,6 @@ class Timers:
         """Move the end of the server's claim. Raises OwnershipLost when it has none."""
         now_ms = self._clock.now_ms()
         volatile.heartbeat_server(tx, self._epoch, now_ms + SERVER_CLAIM_MS, now_ms)
-        self._expires_at_ms = now_ms + SERVER_CLAIM_MS
 
     async def _renew_claims(self) -> None:
         """Renew every claim on a run and on its effects before half of its life is over."""

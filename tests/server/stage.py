@@ -125,6 +125,7 @@ class Peer:
     Attributes:
         launched: The launch that it was started with.
         process: Its process.
+        run_id: Its run, once it has begun.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Peer:
     ) -> None:
         self.launched = launched
         self.process = ScriptedProcess(self._hang_up)
+        self.run_id = ""
         self._stream = stream
         self._output = output
         self._reader = FrameReader()
@@ -174,6 +176,7 @@ class Peer:
     async def begin(self) -> runner.Launch:
         """Read the launch and say ready."""
         launch = await self.expect(runner.Launch)
+        self.run_id = launch.run_id
         await self.send(
             runner.Ready(definition_digest=launch.definition_digest, mounts=launch.mounts)
         )
@@ -273,7 +276,6 @@ class Stage:
             clock=clock,
             log=self.log,
             epoch=epoch,
-            expires_at_ms=expires_at_ms,
         )
         self.writer.observe(self.scheduler.observe)
 

@@ -276,9 +276,28 @@ def test_large_values_travel_in_parts_and_are_given_up_when_named(tmp_path: Path
             await peer.send(*content.puts(large))
             await peer.accepted(end_of("two"))
             assert stage.supervisor.active_digests == {large.hex}
-            unknown = end_of("one").model_copy(update={"output": content.BlobRef.of(Blob.json(1))})
-            assert isinstance(unknown, wire.FinishAttempt)
-            await peer.send(peer.proposal(unknown))
+            end = finish_of().model_copy(update={"output": content.BlobRef.of(large)})
+            refused = await peer.ask(end)
+            assert refused.detail is not None
+            assert refused.detail.code == "outputMismatch"
+
+    play(script)
+
+
+def test_value_that_was_named_or_never_put_is_none(tmp_path: Path) -> None:
+    """A runner that names a value a second time, or that it made up, is ended."""
+    large = Blob.json("x" * MIB)
+
+    async def script() -> None:
+        async with staged(tmp_path / "state") as stage:
+            await stage.start()
+            peer = await stage.begun()
+            await peer.accepted(start_of("one"))
+            await peer.send(*content.puts(large))
+            finish = end_of("one").model_copy(update={"output": content.BlobRef.of(large)})
+            await peer.accepted(finish, start_of("two"))
+            again = end_of("two").model_copy(update={"output": content.BlobRef.of(large)})
+            await peer.send(peer.proposal(again))
             await stage.peer()
             assert peer.process.is_killed
             assert stage.supervisor.active_digests == frozenset()

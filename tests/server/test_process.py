@@ -307,8 +307,12 @@ def test_successor_ends_what_the_registry_names(den: Nest) -> None:
 
 
 def test_entry_that_nobody_can_read_still_names_its_cookie(den: Nest) -> None:
-    """A damaged entry ends its child by the cookie in its name, and stale ones end nobody."""
+    """A damaged entry ends its child by its name; one of another boot ends nobody."""
     out, into = os.pipe()
+    bystander = subprocess.Popen(["/bin/sleep", "1000"])
+    known = process.facts(bystander.pid)
+    assert known is not None
+    started = known.start_time
 
     async def run() -> None:
         child = den.spawn(STUBBORN, stdout=into)
@@ -318,10 +322,10 @@ def test_entry_that_nobody_can_read_still_names_its_cookie(den: Nest) -> None:
         stale: dict[str, Json] = {
             "bootId": "another boot",
             "kind": "run",
-            "pid": os.getpid(),
-            "processGroup": os.getpid(),
+            "pid": bystander.pid,
+            "processGroup": bystander.pid,
             "shells": [],
-            "startTime": "1",
+            "startTime": started,
         }
         (den.directory / "worker-2.json").write_bytes(canonical.encode(stale))
         (den.directory / "worker-3.new").write_bytes(b"")
@@ -331,3 +335,6 @@ def test_entry_that_nobody_can_read_still_names_its_cookie(den: Nest) -> None:
         await child.kill_tree()
 
     trio.run(run)
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()

@@ -107,7 +107,8 @@ def test_run_that_was_claimed_and_not_launched_is_queued_again(
             assert stage.row("run_queue")["status"] == "starting"
             found = await recover(stage, children)
             assert (found.claims, found.runs) == (1, ("run-1",))
-            assert stage.row("run_queue")["status"] == "queued"
+            queue = stage.row("run_queue")
+            assert (queue["status"], queue["consecutive_errors"]) == ("queued", 0)
 
     play(script)
 

@@ -139,6 +139,10 @@ def test_what_a_runner_proposed_before_its_death_counts(tmp_path: Path) -> None:
             again = await stage.begun()
             await again.accepted(start_of("two", number=2))
             assert stage.rows("node_attempts")[0]["status"] == "completed"
+            requeued = [row for row in stage.rows("events") if row["event_type"] == "run.requeued"]
+            fact = canonical.decode(stage.blob(requeued[0]["payload_hash"]))
+            assert isinstance(fact, dict)
+            assert fact["reason"] == "the runner ended without a word (exit status 137)"
 
     play(script)
 
