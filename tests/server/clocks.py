@@ -43,3 +43,17 @@ def _seconds() -> float:
     if trio.lowlevel.in_trio_run():
         return trio.current_time()
     return trio.from_thread.run_sync(trio.current_time)
+
+
+class SleepyClock(TrioClock):
+    """Trio's time, and a wall clock that went on while the machine slept.
+
+    Attributes:
+        slept_ms: How long it slept.
+    """
+
+    slept_ms = 0
+
+    def now_ms(self) -> int:
+        """Return the wall time."""
+        return super().now_ms() + self.slept_ms

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 import trio
 
-from pi_workflows.base.errors import Corrupt, Outcome
+from pi_workflows.base.errors import Corrupt, Outcome, OutcomeUnknown
 from pi_workflows.base.limits import IDLE_EXIT_MS, SERVER_CLAIM_MS
+from pi_workflows.kernel.group import Kernel, Result
 from pi_workflows.server.audit_hook import LiveFileTouchedError
 from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.volatile import server_state
 from tests.server.bench import run, server
-from tests.server.clocks import START_MS
+from tests.server.clocks import START_MS, SleepyClock
 
 _IDLE_SECONDS = IDLE_EXIT_MS / 1_000
 
@@ -163,6 +164,47 @@ def test_pitfall_13_a_moved_file_ends_an_idle_server(state_dir: Path) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         run(body)
     assert caught.value.subgroup(Corrupt) is not None
+
+
+def test_pitfall_05_an_unknown_outcome_closes_every_connection(state_dir: Path) -> None:
+    """When nobody knows what COMMIT left, nobody gets a reply and the server ends as it is."""
+
+    async def body() -> None:
+        async with server(state_dir, is_compared=False) as bench:
+            asking, watching = await bench.connect(), await bench.connect()
+
+            def fail(*_arguments: object, **_options: object) -> list[Result]:
+                raise OutcomeUnknown("COMMIT failed")
+
+            with pytest.MonkeyPatch.context() as planted:
+                planted.setattr(Kernel, "commit", fail)
+                await asking.send(
+                    asking.request("run.start", bench.start(), run_id="run-1", key="k")
+                )
+                assert await asking.receive() is None
+                assert await watching.receive() is None
+
+    with pytest.raises(ExceptionGroup) as caught:
+        run(body)
+    assert caught.value.subgroup(OutcomeUnknown) is not None
+    assert (state_dir / "state.sqlite-wal").exists()
+
+
+def test_pitfall_19_a_server_that_slept_begins_again(state_dir: Path) -> None:
+    """A server whose claim expired while the machine slept stops in order, to take a new epoch."""
+
+    async def body() -> None:
+        clock = SleepyClock()
+        async with server(state_dir, clock=clock) as bench:
+            await trio.sleep(SERVER_CLAIM_MS / 1_000)
+            assert not bench.parts.services.stop.is_requested
+            clock.slept_ms = 86_400_000
+            await trio.sleep(SERVER_CLAIM_MS / 1_000)
+            assert bench.life.has_slept
+        async with server(state_dir, clock=clock) as bench:
+            assert bench.parts.services.epoch == 2
+
+    run(body)
 
 
 def test_a_stop_can_be_asked_for_twice(state_dir: Path) -> None:

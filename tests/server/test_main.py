@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -15,6 +18,8 @@ from pi_workflows.base.errors import (
     Unavailable,
     WorkflowsError,
 )
+from pi_workflows.protocol import envelope
+from pi_workflows.protocol.envelope import Request
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.server import main
 from pi_workflows.server.start import StartResult
@@ -115,6 +120,56 @@ def test_a_refused_directory_is_refused_to_the_starter(running: Running) -> None
         running.start()
     assert caught.value.reason_code == "directoryNotPrivate"
     assert caught.value.hint is not None
+
+
+_FAILING = """
+import sys
+from pathlib import Path
+from pi_workflows.base.errors import OutcomeUnknown
+from pi_workflows.kernel.group import Kernel
+from pi_workflows.server.main import serve
+
+def fail(*arguments, **options):
+    raise OutcomeUnknown("COMMIT failed")
+
+def ready(state):
+    Kernel.commit = fail
+    print("ready", flush=True)
+
+sys.exit(serve(Path(sys.argv[1]), foreground=True, announce=ready))
+"""
+
+
+def test_pitfall_05_an_unknown_outcome_ends_with_status_70(running: Running) -> None:
+    """The process ends without a traceback, and the next one finds what the disk holds."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _FAILING, str(running.directory)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as failing:
+        assert failing.stdout is not None
+        assert failing.stdout.readline() == "ready\n"
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(running.directory / "host" / "host.sock"))
+            pause = Request(
+                request_id="request",
+                client_id="client",
+                operation=Operation.RUN_PAUSE,
+                idempotency_key="key",
+                payload={},
+                run_id="run-1",
+            )
+            connection.sendall(envelope.encode(pause))
+            answered = b"".join(iter(lambda: connection.recv(65_536), b""))
+        _, errors = failing.communicate(timeout=30)
+        assert b'"type":"hello"' in answered
+        assert b'"type":"response"' not in answered
+    assert (failing.returncode, errors) == (70, "")
+    assert "OutcomeUnknown" in (running.directory / "host" / "logs" / "server.log").read_text()
+    running.start()
+    with running.client() as client:
+        assert report(client)["epoch"] == 2
 
 
 def test_an_interpreter_that_fails_says_so(

@@ -9,7 +9,10 @@ import trio
 import trio.testing
 
 from pi_workflows.base.errors import Outcome
+from pi_workflows.base.sql import Statement
 from pi_workflows.protocol.envelope import Request
+from pi_workflows.store import backup
+from pi_workflows.store.inactive import open_inactive
 from tests.server.bench import run, server
 
 
@@ -167,6 +170,38 @@ def test_a_backup_is_made_once(state_dir: Path) -> None:
             assert [reply.receipt for reply in replies] == [receipt, receipt]
             third = await peer.ask("state.backup", {"destination": str(target)})
             assert third.outcome is Outcome.REJECTED
+
+    run(body)
+
+
+def test_commands_are_done_while_a_backup_is_made(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup of many pages leaves the writer free between its steps."""
+    monkeypatch.setattr(backup, "BACKUP_STEP_PAGES", 1)
+
+    async def body() -> None:
+        async with server(state_dir) as bench:
+            peer, other = await bench.connect(), await bench.connect()
+            await bench.started(peer)
+            target = state_dir.parent / "copy.sqlite"
+            request = peer.request("state.backup", {"destination": str(target)})
+            await peer.send(request)
+            commands = 0
+            with trio.CancelScope() as until_copied:
+
+                async def copied() -> None:
+                    assert (await peer.response(request)).outcome is Outcome.ACCEPTED
+                    until_copied.cancel()
+
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(copied)
+                    while True:
+                        await other.ask("run.pause", run_id="run-1")
+                        commands += 1
+            assert commands > 5
+            with open_inactive(target, live_directory=state_dir) as copy:
+                assert copy.one(int, Statement("runs", "SELECT count(*) FROM runs")) == 1
 
     run(body)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import cast
 
 import trio
 
@@ -16,7 +17,7 @@ from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.state import BackedUp, StateBackup, StateStatus, Verification, Violation
 from pi_workflows.server.operations.call import Call, known, remember, shown
 from pi_workflows.server.services import Services
-from pi_workflows.store.backup import backup as copy
+from pi_workflows.store.backup import backup_in_steps
 from pi_workflows.store.inactive import Scratch, create_scratch
 from pi_workflows.views.status import state_counts
 
@@ -74,11 +75,29 @@ async def backup(services: Services, call: Call) -> Reply:
     async def act() -> Reply:
         if (reply := await known(services.writer, request)) is not None:
             return reply
-        size_bytes = await services.writer.between(lambda: copy(services.store, Path(destination)))
+        size_bytes = await _copied(services, Path(destination))
         receipt = BackedUp(destination=destination, file_bytes=size_bytes)
         return await remember(services, request, receipt.document())
 
     return await services.long_work.perform((request.client_id, request.idempotency_key), act)
+
+
+async def _copied(services: Services, destination: Path) -> int:
+    """Copy the database step by step between the writer's groups; return the copy's bytes."""
+    with closing(backup_in_steps(services.store, destination)) as steps:
+        while True:
+            size_bytes = await services.writer.between(lambda: _step(steps))
+            if size_bytes is not None:
+                return size_bytes
+
+
+def _step(steps: Generator[int, None, int]) -> int | None:
+    """Copy some pages; return the copy's bytes when it is complete."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        return cast("int", end.value)
+    return None
 
 
 async def violations_now(services: Services) -> kernel.Verification:
