@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from pi_workflows.base import ids
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.limits import RUN_LIST_DEFAULT
+from pi_workflows.base.limits import RECEIPT_BYTES_MAX, RUN_LIST_DEFAULT
 from pi_workflows.base.sql import Read, SqlValue, load
 from pi_workflows.domain.run.state import TERMINAL
 from pi_workflows.protocol.runs import QueueItem
@@ -77,9 +77,11 @@ def run_list_page(
 
 
 def queue_items(read: Read, limit: int = RUN_LIST_DEFAULT) -> list[QueueItem]:
-    """Return the newest runs as they stand in the queue, for `run.list`."""
+    """Return the newest runs as they stand in the queue, as many as fit a receipt (`run.list`)."""
     run_ids, _ = _listed(read, 0, limit, RunFilter())
-    return [facts.queue() for facts in many_facts(read, run_ids)]
+    items = [facts.queue() for facts in many_facts(read, run_ids)]
+    shown = len(forward([item.document() for item in items], RECEIPT_BYTES_MAX))
+    return items[:shown]
 
 
 def _found(read: Read, process: ProcessFacts, start: int, limit: int, where: RunFilter) -> _Found:

@@ -74,6 +74,14 @@ def test_a_page_grows_around_its_cursor_while_it_fits(
         assert lengths[index] + 1 > left
 
 
+def test_the_bound_counts_brackets_and_commas() -> None:
+    """Three items of ten bytes make an array of 34, and no page of 33."""
+    items = texts([10] * 9)
+    for bytes_max, count in ((33, 2), (34, 3), (44, 3), (45, 4)):
+        assert len(around(9, 4, items, bytes_max).items) == count
+        assert len(forward(items, bytes_max)) == count
+
+
 def test_both_sides_grow_alike() -> None:
     """A cursor in the middle gets as many items before it as behind it, the first one before."""
     items = texts([10] * 101)

@@ -88,6 +88,13 @@ def test_a_readers_own_references_survive(value: Json) -> None:
         assert list(found) != ["$artifact"] or id(found) in _under_marks(sent)
 
 
+def test_only_an_object_with_that_one_member_is_marked() -> None:
+    """A member of that name among others makes no reference, and the value is sent as it is."""
+    for text in (b'{"$artifact":1,"b":2}', b'{"$artifact":1,"$escaped":2}', b'["$artifact"]'):
+        assert escaped(text) == text
+    assert escaped(b'[{"$artifact":1}]') == b'[{"$escaped":{"$artifact":1}}]'
+
+
 def _objects(value: Json) -> list[dict[str, Json]]:
     """Return every object in a value."""
     if isinstance(value, list):
