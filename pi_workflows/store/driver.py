@@ -121,6 +121,10 @@ class Connection(Protocol):
         """Ask the file system layer; false when it does not know the question."""
         ...
 
+    def cache_stats(self) -> Mapping[str, int]:
+        """Return how the cache of prepared statements fares."""
+        ...
+
     def serialize(self, name: str, /) -> bytes:
         """Return the database as the bytes of its file."""
         ...

@@ -63,6 +63,17 @@ def test_a_backup_is_the_database(store: Store, tmp_path: Path) -> None:
     assert names(tmp_path) == {"state", "backup.sqlite"}
 
 
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_no_umask_changes_the_mode(store: Store, tmp_path: Path, umask: int) -> None:
+    """The copy is ours to read and write and nobody else's, whatever the umask says."""
+    mask = os.umask(umask)
+    try:
+        backup(store, tmp_path / "backup.sqlite")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "backup.sqlite").stat().st_mode & 0o7777 == 0o600
+
+
 def test_a_backup_can_become_the_live_file(store: Store, tmp_path: Path) -> None:
     """Restoring is moving the copy to an empty state directory."""
     add_project(store, "p")
@@ -213,7 +224,7 @@ def test_a_full_disk_leaves_no_copy(
 def test_a_damaged_database_is_not_backed_up(tmp_path: Path) -> None:
     """Hostile case 3: a corrupt page is found before the copy is made, and nothing is repaired."""
     store = open_store(tmp_path / "state")
-    grow(store, 4)
+    grow(store)
     store.close()
     path = store.path
     with path.open("r+b") as file:
@@ -229,7 +240,7 @@ def test_a_damaged_database_is_not_backed_up(tmp_path: Path) -> None:
     damaged = path.read_bytes()
     store = open_store(tmp_path / "state")
     with pytest.raises(Corrupt):
-        backup(store, tmp_path / "backup.sqlite")
+        next(backup_in_steps(store, tmp_path / "backup.sqlite"))
     assert names(tmp_path) == {"state"}
     store.close()
     assert path.read_bytes()[4096:] == damaged[4096:]
