@@ -6,7 +6,7 @@ Tests hand in another clock, another way to start runners, and memory streams in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import trio
@@ -16,6 +16,7 @@ from pi_workflows.base.clock import Clock
 from pi_workflows.base.limits import SERVER_CLAIM_MS
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
+from pi_workflows.kernel.order import Answer
 from pi_workflows.server import process
 from pi_workflows.server.authority import ConnectionKind, Speaker
 from pi_workflows.server.hub import Hub
@@ -67,6 +68,20 @@ class Parts:
     idle: Idle
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What every part stands on."""
+
+    state: StateDirectory
+    settings: Settings
+    store: Store
+    host: Host
+    clock: Clock
+    log: ServerLog
+    writer: Writer
+    registry: Registry
+
+
 def compose(
     state: StateDirectory,
     settings: Settings,
@@ -85,7 +100,7 @@ def compose(
         starter: Starts runners; the runner program when None.
 
     Returns:
-        The parts. The store is open; `lifetime.run` closes it.
+        The parts. The store is open; `Lifetime.run` closes it.
 
     Raises:
         Incompatible: The database is not ours.
@@ -96,9 +111,10 @@ def compose(
     store = Store.open(state.root, now_ms=now_ms, app_version=settings.package_version)
     try:
         host = _take_epoch(store, now_ms)
-        return _parts(
-            state, settings, store=store, host=host, clock=clock, log=log, starter=starter
-        )
+        writer = Writer(Kernel(store, route, host), store, clock, log)
+        registry = Registry(state.children)
+        ground = _Ground(state, settings, store, host, clock, log, writer, registry)
+        return _parts(ground, starter or RunnerProgram(registry, settings.environment))
     except BaseException:
         store.crash()
         raise
@@ -120,90 +136,100 @@ def _take_epoch(store: Store, now_ms: int) -> Host:
         return Host(claim.host_id, take_server_epoch(tx, claim, now_ms))
 
 
-def _parts(
-    state: StateDirectory,
-    settings: Settings,
-    *,
-    store: Store,
-    host: Host,
-    clock: Clock,
-    log: ServerLog,
-    starter: Starter | None,
-) -> Parts:
+def _parts(ground: _Ground, starter: Starter) -> Parts:
     """Put the parts together around an open store."""
-    writer = Writer(Kernel(store, route, host), store, clock, log)
-    registry = Registry(state.children)
     hub = Hub()
     idle = Idle(lambda: _is_busy(services, scheduler))
     supervisor = Supervisor(
-        writer=writer,
-        store=store,
-        starter=starter or RunnerProgram(registry, settings.environment),
-        clock=clock,
-        log=log,
-        host_id=host.host_id,
-        epoch=host.epoch,
+        writer=ground.writer,
+        store=ground.store,
+        starter=starter,
+        clock=ground.clock,
+        log=ground.log,
+        host_id=ground.host.host_id,
+        epoch=ground.host.epoch,
         changed=lambda run_id: _process_changed(hub, idle, run_id),
     )
     scheduler = Scheduler(
         supervisor=supervisor,
-        writer=writer,
-        store=store,
-        clock=clock,
-        log=log,
-        host_id=host.host_id,
-        runners_max=settings.runners_max,
+        writer=ground.writer,
+        store=ground.store,
+        clock=ground.clock,
+        log=ground.log,
+        host_id=ground.host.host_id,
+        runners_max=ground.settings.runners_max,
     )
+    services = _services(ground, hub, idle, supervisor, lambda: listener.connection_count)
+    listener = Listener(_session_opener(services), ground.log, idle.touch)
+    ground.writer.observe(scheduler.observe)
+    ground.writer.observe(hub.observe)
+    ground.writer.observe(lambda answers: _committed(idle, answers))
+    return Parts(
+        services=services,
+        recovery=_recovery(ground),
+        scheduler=scheduler,
+        supervisor=supervisor,
+        timers=_timers(ground, supervisor),
+        listener=listener,
+        idle=idle,
+    )
+
+
+def _services(
+    ground: _Ground,
+    hub: Hub,
+    idle: Idle,
+    supervisor: Supervisor,
+    connections: Callable[[], int],
+) -> Services:
+    """Return what the operations work with."""
     resolver = Resolver(
-        registry,
-        definitions=state.definitions,
-        environment=settings.environment,
-        log=log,
+        ground.registry,
+        definitions=ground.state.definitions,
+        environment=ground.settings.environment,
+        log=ground.log,
         changed=idle.touch,
     )
-    services = Services(
-        state=state,
-        store=store,
-        writer=writer,
+    return Services(
+        state=ground.state,
+        store=ground.store,
+        writer=ground.writer,
         projectors=route,
         hub=hub,
-        clock=clock,
-        log=log,
+        clock=ground.clock,
+        log=ground.log,
         resolver=resolver,
         runners=supervisor,
-        runners_max=settings.runners_max,
+        runners_max=ground.settings.runners_max,
         long_work=LongWork(),
         measurements=Measurements(),
         stop=Stop(),
-        connections=lambda: listener.connection_count,
-        epoch=host.epoch,
-        package_version=settings.package_version,
+        connections=connections,
+        epoch=ground.host.epoch,
+        package_version=ground.settings.package_version,
     )
-    listener = Listener(_session_opener(services), log, idle.touch)
-    writer.observe(scheduler.observe)
-    writer.observe(hub.observe)
-    writer.observe(lambda answers: idle.touch() if any(each.events for each in answers) else None)
-    return Parts(
-        services=services,
-        recovery=Recovery(
-            store=store,
-            writer=writer,
-            registry=registry,
-            clock=clock,
-            log=log,
-            host_id=host.host_id,
-        ),
-        scheduler=scheduler,
-        supervisor=supervisor,
-        timers=Timers(
-            runs=supervisor,
-            writer=writer,
-            clock=clock,
-            log=log,
-            epoch=host.epoch,
-        ),
-        listener=listener,
-        idle=idle,
+
+
+def _recovery(ground: _Ground) -> Recovery:
+    """Return what comes first."""
+    return Recovery(
+        store=ground.store,
+        writer=ground.writer,
+        registry=ground.registry,
+        clock=ground.clock,
+        log=ground.log,
+        host_id=ground.host.host_id,
+    )
+
+
+def _timers(ground: _Ground, supervisor: Supervisor) -> Timers:
+    """Return the server's clockwork."""
+    return Timers(
+        runs=supervisor,
+        writer=ground.writer,
+        clock=ground.clock,
+        log=ground.log,
+        epoch=ground.host.epoch,
     )
 
 
@@ -223,6 +249,12 @@ def _session_opener(services: Services) -> Callable[[trio.abc.Stream, str], Sess
         )
 
     return open_session
+
+
+def _committed(idle: Idle, answers: Sequence[Answer]) -> None:
+    """Note that something happened; heartbeats and samples are nothing."""
+    if any(answer.events for answer in answers):
+        idle.touch()
 
 
 def _process_changed(hub: Hub, idle: Idle, run_id: str) -> None:

@@ -122,8 +122,10 @@ def _live(
 
     def ready() -> None:
         report.ready(started=True, pid=os.getpid())
-        announce(state)
+        if not lives:
+            announce(state)
 
+    lives = 0
     try:
         while True:
             parts = compose(state, settings, clock=SystemClock(), log=log)
@@ -131,6 +133,7 @@ def _live(
             trio.run(_until_stopped, life, parts.services, ready)
             if not life.has_slept:
                 return 0
+            lives += 1
     except WorkflowsError:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: one line instead of a traceback
