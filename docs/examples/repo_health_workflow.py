@@ -5,8 +5,8 @@ Run it on any clone:
     pi-workflows run docs/examples/repo_health_workflow.py --input '{"repo": "."}'
 
 It reads the history, finds the files that change most and those that change together, measures
-them, and compares all that with thresholds. When one is passed it asks a person what to do about it;
-the answer becomes part of the report, in the same run.
+them, and compares all that with thresholds. When one is passed it asks a person what to do about
+it; the answer becomes part of the report, in the same run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Settings(Document):
 
     repo: str = Field(min_length=1, description="Path of the clone; relative to the project.")
     commits: int = Field(default=2_000, ge=1, le=20_000, description="Newest commits to read.")
-    top: int = Field(default=10, ge=1, le=50, description="Files and pairs to report.")
+    top: int = Field(default=5, ge=1, le=50, description="Files and pairs to report.")
     churn_lines_max: int = Field(default=5_000, ge=1, description="Changed lines of one file.")
     file_bytes_max: int = Field(default=100_000, ge=1, description="Size of a file that changes.")
     coupling_percent_max: int = Field(default=80, ge=1, le=100, description="Changes in common.")
