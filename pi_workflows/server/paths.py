@@ -18,6 +18,8 @@ from pi_workflows.base.limits import SOCKET_PATH_BYTES_MAX
 from pi_workflows.store.directory import secure_directory
 
 STATE_DIR_VARIABLE: Final = "PI_WORKFLOWS_STATE_DIR"
+# Marks every process of a child's tree with the child that it belongs to.
+WORKER_VARIABLE: Final = "PI_WORKFLOWS_WORKER"
 _DEFAULT: Final = ".pi/agent/workflows"
 
 

@@ -21,8 +21,7 @@ import trio
 
 from pi_workflows.base.limits import TERMINATE_GRACE_MS, TERMINATE_SCAN_MS
 from pi_workflows.base.units import MS_PER_SECOND
-
-COOKIE: Final = "PI_WORKFLOWS_WORKER"
+from pi_workflows.server.paths import WORKER_VARIABLE
 
 # Fields of /proc/<pid>/stat after the command's closing parenthesis (proc_pid_stat(5)).
 _STATE: Final = 0
@@ -111,7 +110,7 @@ def members(tree: Tree) -> list[Identity]:
         for leader in tree.leaders
         if (known := found.get(leader.pid)) and known.start_time == leader.start_time
     }
-    cookies = {f"{COOKIE}={epoch}".encode() for epoch in tree.worker_epochs}
+    cookies = {f"{WORKER_VARIABLE}={epoch}".encode() for epoch in tree.worker_epochs}
     return [
         Identity(pid, known.start_time)
         for pid, known in found.items()
@@ -153,7 +152,7 @@ async def end(
     found = members(tree)
     for member in found:
         send(member, signal.SIGTERM)
-    empty_looks = 0
+    empty_looks = 0 if found else 1
     with trio.CancelScope(shield=True):
         with trio.move_on_after(grace_ms / MS_PER_SECOND):
             await _gone(found)

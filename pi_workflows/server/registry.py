@@ -26,7 +26,8 @@ from pi_workflows.base.errors import PayloadInvalid, ProtocolViolation
 from pi_workflows.base.limits import SHELLS_MAX, TERMINATE_GRACE_MS
 from pi_workflows.definition.snapshot import Document
 from pi_workflows.server import process
-from pi_workflows.server.process import COOKIE, Facts, Identity, Tree
+from pi_workflows.server.paths import WORKER_VARIABLE
+from pi_workflows.server.process import Facts, Identity, Tree
 
 Kind: TypeAlias = Literal["run", "resolve", "validate"]
 
@@ -96,7 +97,7 @@ def environment(
         # What holds NUL can be no process's variable.
         given = {name: client[name] for name in _CLIENT_VARIABLES if name in client}
         kept.update((name, value) for name, value in given.items() if "\0" not in value)
-    kept[COOKIE] = worker_epoch
+    kept[WORKER_VARIABLE] = worker_epoch
     return kept
 
 
@@ -268,7 +269,9 @@ class Registry:
         Raises:
             OSError: The program, the directory or the entry's file; nothing is left behind.
         """
-        assert env.get(COOKIE) == worker_epoch, "nobody would find a child without its cookie"
+        assert env.get(WORKER_VARIABLE) == worker_epoch, (
+            "nobody would find a child without its cookie"
+        )
         gate, opener = os.pipe()
         inherited = (gate,) if channel is None else (gate, channel)
         number = -1 if channel is None else channel

@@ -26,7 +26,7 @@ from pi_workflows.base.errors import (
     WorkflowsError,
 )
 from pi_workflows.base.limits import SERVER_READY_MS
-from pi_workflows.server.paths import STATE_DIR_VARIABLE
+from pi_workflows.server.paths import STATE_DIR_VARIABLE, WORKER_VARIABLE
 
 _REPORT_BYTES_MAX: Final = 1 << 16
 _ERRORS: Final[Mapping[str, type[WorkflowsError]]] = {
@@ -101,13 +101,15 @@ def start_detached(directory: Path) -> StartResult:
         Refused: The directory is refused.
         Unavailable: It did not become ready in time, or ended.
     """
+    # A server that a step started outlives the step, so it carries no mark of its runner.
+    environment = {name: value for name, value in os.environ.items() if name != WORKER_VARIABLE}
     reading, writing = os.pipe()
     try:
         os.set_inheritable(writing, True)
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-P", "-m", "pi_workflows.server", "--ready-fd", str(writing)],
-            {**os.environ, STATE_DIR_VARIABLE: str(directory)},
+            {**environment, STATE_DIR_VARIABLE: str(directory)},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),

@@ -338,3 +338,31 @@ def test_entry_that_nobody_can_read_still_names_its_cookie(den: Nest) -> None:
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
+
+
+@pytest.mark.slow
+def test_server_that_a_step_started_outlives_the_step(den: Nest, state_dir: Path) -> None:
+    """A step that calls the command line may start a server, which is no part of its tree."""
+    out, into = os.pipe()
+    program = """
+        import pathlib, sys
+        from pi_workflows.server.start import start_detached
+        print(start_detached(pathlib.Path(sys.argv[1])).pid)
+    """
+
+    async def run() -> None:
+        child = den.spawn(program, str(state_dir), stdout=into)
+        os.close(into)
+        assert (await child.wait()).code == 0
+        server = int(all_of(out))
+        known = process.facts(server)
+        assert known is not None
+        identity = Identity(server, known.start_time)
+        assert await child.kill_tree() == ()
+        assert process.is_alive(identity)
+        process.send(identity, signal.SIGTERM)
+        with trio.fail_after(PATIENCE_SECONDS):
+            while process.is_alive(identity):  # noqa: ASYNC110 - it is nobody's child here
+                await trio.sleep(0.01)
+
+    trio.run(run)
