@@ -351,6 +351,6 @@ class Registry:
 def _read_entry(path: Path) -> _Entry | None:
     """Return an entry; None when it is not one, which leaves its name."""
     try:
-        return _Entry.model_validate(canonical.decode(path.read_bytes()))
+        return _Entry.model_validate(canonical.decode(path.read_bytes()), strict=False)
     except (OSError, PayloadInvalid, ValidationError):
         return None

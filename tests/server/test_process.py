@@ -289,17 +289,44 @@ def test_failed_spawn_leaves_nothing(den: Nest) -> None:
 
 
 def test_successor_ends_what_the_registry_names(den: Nest) -> None:
-    """A server that takes over ends children and their daemons, and empties the registry."""
+    """A server that takes over ends a shell whose runner is gone, by its entry alone."""
     out, into = os.pipe()
 
     async def run() -> None:
         child = den.spawn(BARE, stdout=into)
         os.close(into)
         await here(out)
+        (shell,) = [
+            member
+            for member in process.members(Tree(frozenset(), (child.identity,)))
+            if member.pid != child.pid
+        ]
+        child.add_shell(shell.pid, shell.start_time, shell.pid)
+        os.kill(child.pid, signal.SIGKILL)
+        # Reaped, as init does with the children of a server that was killed.
+        os.waitpid(child.pid, 0)
+        assert process.is_alive(shell)
         successor = Registry(den.directory)
         assert await successor.recover([]) == ()
+        assert not process.is_alive(shell)
         assert list(den.directory.iterdir()) == []
-        assert cookied(den.worker_epochs) == []
+        await child.kill_tree()
+
+    trio.run(run)
+
+
+def test_successor_ends_a_whole_tree(den: Nest) -> None:
+    """A child that lives ends with what stands in its session, cookie or not."""
+    out, into = os.pipe()
+
+    async def run() -> None:
+        child = den.spawn(BARE, stdout=into)
+        os.close(into)
+        await here(out)
+        tree = process.members(Tree(frozenset(), (child.identity,)))
+        assert len(tree) == 2
+        assert await Registry(den.directory).recover([]) == ()
+        assert not any(process.is_alive(member) for member in tree)
         assert child.exit().signal == "SIGTERM"
         await child.kill_tree()
 
