@@ -11,7 +11,7 @@ _NS_PER_SECOND: Final = 1_000_000_000
 
 
 class Rate:
-    """Counts what may happen: one token each, refilled steadily. Without one it is refused, not queued."""
+    """Counts what may happen: one token each, refilled steadily; without one it is refused."""
 
     def __init__(self, clock: Clock, *, per_second: int, burst: int) -> None:
         """Begin with a full burst.

@@ -303,8 +303,9 @@ def test_successor_ends_what_the_registry_names(den: Nest) -> None:
         ]
         child.add_shell(shell.pid, shell.start_time, shell.pid)
         os.kill(child.pid, signal.SIGKILL)
+        await child.wait()
         # Reaped, as init does with the children of a server that was killed.
-        os.waitpid(child.pid, 0)
+        os.waitid(os.P_PIDFD, child.pidfd, os.WEXITED)
         assert process.is_alive(shell)
         successor = Registry(den.directory)
         assert await successor.recover([]) == ()
