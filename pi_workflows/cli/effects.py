@@ -20,7 +20,6 @@ from pi_workflows.protocol.effects import (
     EffectItem,
     EffectItems,
     EffectList,
-    EffectResolved,
 )
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.proposals import EffectStatus
@@ -117,9 +116,9 @@ def resolve_effect(
     if output.is_json:
         output.document(receipt_document(Operation.EFFECT_RESOLVE, reply))
         return 0
-    resolved = EffectResolved.parse(reply.receipt)
-    output.line(f"{resolved.effect_id} is {resolved.status}.")
-    output.note(f"Follow its run: pi-workflows watch {resolved.run_id}")
+    receipt = reply.receipt if isinstance(reply.receipt, dict) else {}
+    output.line(f"{effect.effect_id} is {receipt.get('status')}.")
+    output.note(f"Follow its run: pi-workflows watch {effect.run_id}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,7 +127,7 @@ def _verified_file(
 
 def backup_state(invocation: Invocation, file: Path) -> int:
     """Copy the live state into a new file. Returns the exit code; raises as `ask`."""
-    destination = str(file.expanduser().absolute())
+    destination = os.path.abspath(file.expanduser())  # noqa: PTH100 - `resolve` follows links
     with client(invocation) as server:
         payload: Json = {"destination": destination}
         receipt = ask(server, Operation.STATE_BACKUP, payload, key=invocation.key).receipt
