@@ -305,7 +305,7 @@ def test_successor_ends_what_the_registry_names(den: Nest) -> None:
         os.kill(child.pid, signal.SIGKILL)
         await child.wait()
         # Reaped, as init does with the children of a server that was killed.
-        os.waitid(os.P_PIDFD, child.pidfd, os.WEXITED)
+        os.waitid(os.P_PIDFD, child.pidfd, os.WEXITED)  # noqa: ASYNC222 - it has ended
         assert process.is_alive(shell)
         successor = Registry(den.directory)
         assert await successor.recover([]) == ()
