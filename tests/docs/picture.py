@@ -48,7 +48,8 @@ def picture(screen: str) -> str:
     """Return a captured terminal screen as an SVG."""
     console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(screen.rstrip()), soft_wrap=False)
-    return console.export_svg(title="pi-workflows", code_format=_FORMAT, unique_id="run")
+    drawn = console.export_svg(title="pi-workflows", code_format=_FORMAT, unique_id="run")
+    return "\n".join(line.rstrip() for line in drawn.rstrip().split("\n")) + "\n"
 
 
 if __name__ == "__main__":
