@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import NotFound, Outcome, RevisionConflict, TransitionDenied
+from pi_workflows.base.errors import (
+    IdempotencyConflict,
+    NotFound,
+    Outcome,
+    RevisionConflict,
+    TransitionDenied,
+)
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.fact import Command, Context, Decided
 from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.rows import RequestChange, SubmissionRow
-from pi_workflows.domain.run.state import run_state
+from pi_workflows.domain.run.state import Text, run_state
 
 SQL: Final = load(__package__, "reads.sql")
 
@@ -66,6 +72,7 @@ def answer_checkpoint(command: AnswerCheckpoint, context: Context, read: Read) -
     Raises:
         NotFound: There is no such run or question.
         RevisionConflict: The run is paused, the question changed, or another answer won.
+        IdempotencyConflict: `submissionReused`, the answer's ID belongs to another one.
         TransitionDenied: The question is not a checkpoint's, or was cancelled.
     """
     state = run_state(read, command.run_id)
@@ -91,6 +98,13 @@ def answer_checkpoint(command: AnswerCheckpoint, context: Context, read: Read) -
             "The question changed since it was read.",
             code="staleRevision",
             hint=f"Read it again: pi-workflows show {state.run_id}",
+        )
+    if read.one(Text, SQL["submission"], submission_id=command.submission_id) is not None:
+        raise IdempotencyConflict(
+            f"Submission {command.submission_id} is the answer to another question.",
+            code="submissionReused",
+            field="submissionId",
+            hint="Give each answer an ID of its own.",
         )
     change = RequestChange(
         request_id=request.request_id,

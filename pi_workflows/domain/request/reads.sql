@@ -1,3 +1,7 @@
+-- name: submission
+-- Whether an answer of this name was given, to whatever question.
+SELECT submission_id FROM interactive_submissions WHERE submission_id = :submission_id
+
 -- name: asked
 -- A question and the answer that won, if one did.
 SELECT q.request_id, q.run_id, q.attempt_id, a.node_id, q.kind, q.revision, q.status, q.accepted_submission_id,

@@ -285,6 +285,7 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
     Raises:
         NotFound: There is no such parent.
         RevisionConflict: The parent moved on, `alreadyRestarted`, or the session is busy.
+        IdempotencyConflict: `runIdTaken`, somebody gave the restart's derived ID to another run.
         TransitionDenied: `runNotTerminal` or `effectUnsettled`.
     """
     parent = run_state(read, command.run_id)
@@ -309,6 +310,11 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
             f"Effect {effect} of the run is not settled.",
             code="effectUnsettled",
             hint=f"Settle it with: pi-workflows effects resolve {effect}",
+        )
+    if read.one(_Identity, SQL["run_identity"], run_id=child_id) is not None:
+        raise IdempotencyConflict(
+            f"Run ID {child_id}, which the restart would have, belongs to another run.",
+            code="runIdTaken",
         )
     origin = read.one(_Origin, SQL["restart_origin"], run_id=command.run_id)
     assert origin is not None, "a run without its project or definition"
