@@ -59,7 +59,7 @@ def pause_run(command: PauseRun, context: Context, read: Read) -> Decided:
         lease=state.released(),
         run_id=state.run_id,
         run=state.run(paused=1),
-        queue=state.queue("parked"),
+        queue=_paused_queue(state),
         attempt=attempt.interrupted() if attempt else None,
         interval=attempt.closed() if attempt else None,
         detail="paused",
@@ -68,6 +68,14 @@ def pause_run(command: PauseRun, context: Context, read: Read) -> Decided:
     if applying is not None:
         drafts.append(effects.interrupted(applying, context.at_ms))
     return Decided(drafts=tuple(drafts), receipt=_paused_receipt(state, "paused"))
+
+
+def _paused_queue(state: RunState) -> QueueChange:
+    """Return the queue columns of a paused run; why it stood still before is not forgotten."""
+    error_hash = state.queue_error_hash.hex() if state.queue_error_hash else None
+    return state.queue("parked").model_copy(
+        update={"error_code": state.error_code, "error_hash": error_hash}
+    )
 
 
 def _paused_receipt(state: RunState, detail: str, *, already: bool = False) -> dict[str, Json]:
