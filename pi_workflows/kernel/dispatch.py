@@ -124,7 +124,8 @@ def execute(
     tx.check_epoch(host.epoch)
     _check_revision(tx, order)
     if order.permit is not None:
-        tx.check_claim(order.permit, now_ms)
+        run = ids.resource_id("run", order.commands[0].run_id)
+        tx.check_claim(order.permit, now_ms, resource_id=run)
         tx.renew_claim(order.permit, order.renew_until_ms, now_ms)
     context = Context(
         at_ms=now_ms,
