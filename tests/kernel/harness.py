@@ -20,7 +20,7 @@ from pi_workflows.domain.run.ending import FinishRun
 from pi_workflows.domain.run.start import Source, StartRun
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel, Result
-from pi_workflows.kernel.order import Answer, Claimant, ClientIdentity, Order
+from pi_workflows.kernel.order import Answer, Claimant, ClientIdentity, Order, WorkerIdentity
 from pi_workflows.store.database import Store
 from pi_workflows.store.records import ClientKey, Permit
 from pi_workflows.store.volatile import ServerClaim, take_server_epoch
@@ -29,6 +29,7 @@ from projections import route
 START_MS = 1_700_000_000_000
 CLAIM_MS = 60_000
 TOKEN = b"t" * 32
+_CONTROL = Actor("control")
 
 
 class FixedClock:
@@ -98,16 +99,19 @@ class Harness:
         self.directory = directory
         self.clock = FixedClock()
         self._count = 0
+        self._opened = 0
         self.reopen()
 
     def reopen(self) -> None:
         """Open the database and take the next epoch, as a starting server does."""
         now_ms = self.clock.now_ms()
+        self._opened += 1
+        host_id = f"host-{self._opened}"
         self.store = Store.open(self.directory, now_ms=now_ms, app_version="0.0.0")
         with self.store.transaction() as tx:
-            claim = ServerClaim(f"host-{now_ms}", TOKEN, 1, "1", now_ms + 30_000)
+            claim = ServerClaim(host_id, TOKEN, 1, "1", now_ms + 30_000)
             epoch = take_server_epoch(tx, claim, now_ms)
-        self.host = Host(f"host-{now_ms}", epoch)
+        self.host = Host(host_id, epoch)
         self.kernel = Kernel(self.store, route, self.host)
 
     def submit(self, order: Order) -> Result:
@@ -120,17 +124,21 @@ class Harness:
         expected = kwargs.get("expected_revision")
         assert expected is None or isinstance(expected, int)
         identity = kwargs.get("identity")
-        assert identity is None or isinstance(identity, ClientIdentity)
+        assert identity is None or isinstance(identity, ClientIdentity | WorkerIdentity)
+        actor = kwargs.get("actor", Actor("host", self.host.host_id) if permit else _CONTROL)
+        assert isinstance(actor, Actor)
+        token = kwargs.get("token", TOKEN)
+        assert isinstance(token, bytes)
         return Order(
             name=str(kwargs.get("name", "test")),
             commands=commands,
-            actor=Actor("host", self.host.host_id) if permit else Actor("control"),
+            actor=actor,
             command_id=f"command-{self._count}",
             expected_revision=expected,
             identity=identity,
             permit=permit,
             renew_until_ms=self.clock.now_ms() + CLAIM_MS,
-            claimant=Claimant(self.host.host_id, TOKEN, self.clock.now_ms() + CLAIM_MS),
+            claimant=Claimant(self.host.host_id, token, self.clock.now_ms() + CLAIM_MS),
             run_id=commands[0].run_id,
         )
 
@@ -156,6 +164,7 @@ class Harness:
     def start(self, run_id: str = "run-1", workflow: Blob = LINE, **changes: object) -> StartRun:
         """Return the command that starts a run of a definition."""
         run_input = changes.get("run_input", {"task": "check"})
+        session = changes.get("session")
         return StartRun(
             run_id=run_id,
             project_path=str(changes.get("project_path", "/project")),
@@ -166,8 +175,8 @@ class Harness:
             run_input=Blob.json(run_input),  # type: ignore[arg-type] # what a test passes is JSON
             launch_options=Blob.json({"sourceFiles": []}),
             title=None,
-            origin_session_id=f"local-{run_id}",
-            execution_mode="headless",
+            origin_session_id=str(session) if session else f"local-{run_id}",
+            execution_mode="interactive" if session else "headless",
         )
 
     def claim(self, run_id: str = "run-1") -> Permit:

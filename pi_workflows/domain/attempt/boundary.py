@@ -34,11 +34,11 @@ from pi_workflows.domain.run.state import (
     RunState,
     last_of_node,
     last_step,
-    live_run,
     open_attempt,
     request_of_attempt,
     snapshot_of,
     visit_tries,
+    working_run,
 )
 
 _STATUS: Final[dict[str, AttemptStatus]] = {
@@ -184,7 +184,7 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
         TransitionDenied: It has ended, an attempt is open, or another node, visit or number is due.
         LimitExceeded: `maxSteps`, the run has taken all its steps.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     if open_attempt(read, command.run_id) is not None:
         raise TransitionDenied("An attempt is already open.", code="attemptOpen")
     snapshot = snapshot_of(read, state)
@@ -252,13 +252,15 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
             an `ok` attempt has no
             output, or its output is not the accepted answer.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     request = _consumed(read, attempt, command, context.at_ms)
     if command.outcome == "ok" and command.output is None:
         raise TransitionDenied("An attempt that succeeded has an output.", code="outputMissing")
     if command.outcome != "ok" and command.failure is None:
         raise TransitionDenied("An attempt that failed has an error.", code="errorMissing")
+    if command.outcome == "ok" and command.failure is not None:
+        raise TransitionDenied("An attempt that succeeded has no error.", code="errorUnexpected")
     step = last_step(read, command.run_id)
     error = command.failure.blob() if command.failure else None
     event = AttemptSettled(
@@ -299,6 +301,8 @@ def _consumed(
 ) -> RequestChange | None:
     """Return the consumption of the accepted answer that the attempt ends with."""
     if attempt.status != "waiting":
+        if attempt.node_type == "checkpoint" and command.outcome == "ok":
+            raise TransitionDenied("Only an answer completes a checkpoint.", code="answerMissing")
         return None
     request = request_of_attempt(read, attempt.attempt_id)
     if request is None or request.status != "settled":
@@ -342,7 +346,7 @@ def requeue(command: Requeue, context: Context, read: Read) -> Decided:
         NotFound: There is no such run.
         TransitionDenied: It has ended, an attempt is open, or no retry with this delay is due.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     if open_attempt(read, command.run_id) is not None:
         raise TransitionDenied("An attempt is still open.", code="attemptOpen")
     due = due_node(read, state, snapshot_of(read, state))
@@ -367,7 +371,7 @@ def wait_for_input(command: WaitForInput, context: Context, read: Read) -> Decid
         NotFound: There is no such run.
         TransitionDenied: It has ended, or the attempt is not the open one, or no checkpoint.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     if attempt.node_type != command.kind or attempt.status != "running":
         raise TransitionDenied("The attempt cannot ask for an answer.", code="nodeMismatch")

@@ -16,7 +16,7 @@ from pi_workflows.domain.attempt.boundary import required_attempt
 from pi_workflows.domain.attempt.events import UpdateRecorded
 from pi_workflows.domain.fact import Command, Context, Decided
 from pi_workflows.domain.rows import UpdateRow
-from pi_workflows.domain.run.state import live_run
+from pi_workflows.domain.run.state import working_run
 
 SQL: Final = load(__package__, "reads.sql")
 
@@ -50,7 +50,7 @@ def record_update(command: RecordUpdate, context: Context, read: Read) -> Decide
         TransitionDenied: It has ended, or the attempt is not the open one.
         LimitExceeded: `updateKeys`, the attempt has too many accounts.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     known = read.one(
         _Number,

@@ -32,10 +32,10 @@ from pi_workflows.domain.run.events import LeaseReleased
 from pi_workflows.domain.run.state import (
     OpenAttempt,
     RunState,
-    live_run,
     open_attempt,
     snapshot_of,
     visit_tries,
+    working_run,
 )
 
 
@@ -105,7 +105,7 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
             another effect.
         IdempotencyConflict: `effectConflict`, the visit reserved another request before.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     _require_declared(snapshot_of(read, state), attempt, command)
     key = effect_key(state.run_id, command.effect_type, attempt.node_id, attempt.visit_number)
@@ -182,11 +182,12 @@ def begin_effect(command: BeginEffect, context: Context, read: Read) -> Decided:
         NotFound: There is no such run or effect.
         TransitionDenied: The run has ended, or the effect may not be tried now under this number.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     effect = effects.effect_state(read, command.effect_id)
     attempt = open_attempt(read, state.run_id)
-    is_open = effect.status == "pending" or _is_retry(read, state, attempt, effect)
-    if effect.run_id != state.run_id or attempt is None or not is_open:
+    if attempt is None or not _is_of(read, effect, state, attempt):
+        raise TransitionDenied("The effect is not the open attempt's.", code="attemptMismatch")
+    if effect.status != "pending" and not _is_retry(read, state, attempt, effect):
         raise TransitionDenied(f"The effect is {effect.status}.", code="effectNotPending")
     if command.attempt_number != effect.attempt_count + 1:
         raise TransitionDenied("The try has another number.", code="attemptMismatch")
@@ -205,14 +206,20 @@ def begin_effect(command: BeginEffect, context: Context, read: Read) -> Decided:
     return Decided(drafts=(effect.draft(event),))
 
 
-def _is_retry(
-    read: Read, state: RunState, attempt: OpenAttempt | None, effect: EffectState
-) -> bool:
+def _is_of(read: Read, effect: EffectState, state: RunState, attempt: OpenAttempt) -> bool:
+    """Whether an effect is the one of the visit whose attempt is open, and was not paused since."""
+    if effect.run_id != state.run_id or state.paused:
+        return False
+    payload = effects.payload_of(read, effect)
+    return (payload.node_path, payload.visit) == (attempt.node_id, attempt.visit_number)
+
+
+def _is_retry(read: Read, state: RunState, attempt: OpenAttempt, effect: EffectState) -> bool:
     """Whether a declared retry reopens a rejected idempotent effect.
 
     Engine contract, section 6.
     """
-    if effect.status != "rejected" or attempt is None or effects.is_manual(read, effect):
+    if effect.status != "rejected" or effects.is_manual(read, effect):
         return False
     return visit_tries(read, state.run_id, attempt.node_id, attempt.visit_number) > 0
 
@@ -224,13 +231,14 @@ def settle_effect(command: SettleEffect, context: Context, read: Read) -> Decide
         NotFound: There is no such run or effect.
         TransitionDenied: The run has ended, or this is not the open try.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     effect = effects.effect_state(read, command.effect_id)
     is_open = effect.status == "applying" and effect.attempt_count == command.attempt_number
     if effect.run_id != state.run_id or not is_open:
         raise TransitionDenied("The try is not the open one.", code="attemptMismatch")
     if command.outcome == "uncertain" and effects.is_manual(read, effect):
         return lost_effect(context, state, open_attempt(read, state.run_id), effect)
+    _require_account(command)
     error = command.failure.blob() if command.failure else None
     drafts = [_settled(command, context, effect, error)]
     # A pause that was decided after the runner's message left makes this the end of its claim too.
@@ -238,6 +246,14 @@ def settle_effect(command: SettleEffect, context: Context, read: Read) -> Decide
         drafts.append(_left(read, state))
     blobs = tuple(blob for blob in (command.result, error) if blob is not None)
     return Decided(drafts=tuple(drafts), blobs=blobs)
+
+
+def _require_account(command: SettleEffect) -> None:
+    """Refuse a try whose end and account contradict one another."""
+    if (command.outcome == "applied") != (command.result is not None):
+        raise TransitionDenied("Only what was applied has a result.", code="resultMismatch")
+    if (command.outcome == "rejected") != (command.failure is not None):
+        raise TransitionDenied("Only what was rejected has an error.", code="errorMismatch")
 
 
 def _settled(

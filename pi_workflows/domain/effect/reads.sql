@@ -1,7 +1,7 @@
 -- name: effect_state
 -- One effect of a run.
 SELECT e.effect_id, e.effect_type, e.status, e.attempt_count, e.payload_hash, e.result_hash, e.error_hash,
-       l.generation, l.owner_type, r.run_id
+       l.generation, l.owner_type, l.owner_id, r.run_id
 FROM effects AS e
 JOIN leases AS l ON l.resource_id = e.resource_id
 JOIN runs AS r ON r.resource_id = e.source_resource_id
@@ -10,7 +10,7 @@ WHERE e.effect_id = :effect_id
 -- name: unsettled_effects
 -- Effects of a run that are promised or under way. The run's own resource leads a unique index.
 SELECT e.effect_id, e.effect_type, e.status, e.attempt_count, e.payload_hash, e.result_hash, e.error_hash,
-       l.generation, l.owner_type, r.run_id
+       l.generation, l.owner_type, l.owner_id, r.run_id
 FROM effects AS e
 JOIN leases AS l ON l.resource_id = e.resource_id
 JOIN runs AS r ON r.resource_id = e.source_resource_id

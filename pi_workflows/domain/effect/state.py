@@ -49,6 +49,7 @@ class EffectState(NamedTuple):
     error_hash: bytes | None
     generation: int
     owner_type: str | None
+    owner_id: str | None
     run_id: str
 
     def released(self) -> LeaseClause | None:

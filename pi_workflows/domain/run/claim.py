@@ -109,14 +109,20 @@ def claim_run(command: ClaimRun, context: Context, read: Read) -> Decided:
     return Decided(drafts=(state.draft(event),), receipt={"generation": state.generation + 1})
 
 
+def _starting_run(read: Read, run_id: str) -> RunState:
+    """Return the state of a run that was claimed and whose runner is not ready yet."""
+    state = live_run(read, run_id)
+    if state.queue_status != "starting":
+        raise TransitionDenied("The run does not wait for a runner.", code="runNotStarting")
+    return state
+
+
 def mark_ready(command: MarkReady, context: Context, read: Read) -> Decided:
     """Decide that the runner may begin: `run.started` the first time, `run.resumed` later.
 
-    Raises as `live_run`.
+    Raises as `live_run`, or TransitionDenied `runNotStarting`.
     """
-    state = live_run(read, command.run_id)
-    if state.queue_status != "starting":
-        raise TransitionDenied("The run does not wait for a runner.", code="runNotStarting")
+    state = _starting_run(read, command.run_id)
     kind = RunResumed if state.was_ready else RunStarted
     queue = state.queue("running").model_copy(
         update={"started_at": state.queue_started_at or context.at_ms}
@@ -126,8 +132,8 @@ def mark_ready(command: MarkReady, context: Context, read: Read) -> Decided:
 
 
 def fail_launch(command: FailLaunch, context: Context, read: Read) -> Decided:
-    """Decide to park a run whose workflow cannot be loaded as it was. Raises as `live_run`."""
-    state = live_run(read, command.run_id)
+    """Decide to park a run whose workflow cannot be loaded as it was. Raises as `mark_ready`."""
+    state = _starting_run(read, command.run_id)
     kind = RunSourceChanged if command.failure.code == SOURCE_CHANGED else RunParked
     error = command.failure.blob()
     event = kind(
@@ -146,14 +152,21 @@ def parked(state: RunState, code: str, error: Blob) -> QueueChange:
 
 
 def release_claim(command: ReleaseClaim, context: Context, read: Read) -> Decided:
-    """Decide that a vanished server's claim ended. Raises NotFound."""
-    if command.effect_id is None:
-        state = run_state(read, command.run_id)
-        event = LeaseReleased(lease=state.released(), run_id=state.run_id, reason="serverLost")
-        return Decided(drafts=(state.draft(event),))
-    effect = effects.effect_state(read, command.effect_id)
-    event = LeaseReleased(lease=effect.released(), run_id=command.run_id, reason="serverLost")
-    return Decided(drafts=(effect.draft(event),))
+    """Decide that a vanished server's claim ended; one that has ended already is adopted.
+
+    Raises:
+        NotFound: There is no such run or effect.
+        TransitionDenied: `claimHeld`, the deciding server itself holds it.
+    """
+    run = run_state(read, command.run_id)
+    effect = effects.effect_state(read, command.effect_id) if command.effect_id else None
+    held = run if effect is None else effect
+    if held.owner_type is None:
+        return Decided(outcome=Outcome.ADOPTED)
+    if held.owner_id == context.host_id:
+        raise TransitionDenied("The server's own claim is not released so.", code="claimHeld")
+    event = LeaseReleased(lease=held.released(), run_id=command.run_id, reason="serverLost")
+    return Decided(drafts=(held.draft(event),))
 
 
 def lose_runner(command: LoseRunner, context: Context, read: Read) -> Decided:

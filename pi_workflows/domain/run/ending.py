@@ -44,6 +44,7 @@ from pi_workflows.domain.run.state import (
     pending_request,
     run_state,
     snapshot_of,
+    working_run,
 )
 
 Ending: TypeAlias = Literal["completed", "failed", "timed_out", "cancelled"]
@@ -96,12 +97,14 @@ def finish_run(command: FinishRun, context: Context, read: Read) -> Decided:
         NotFound: There is no such run.
         TransitionDenied: It has ended, an attempt is open, or the route does not end like this.
     """
-    state = live_run(read, command.run_id)
+    state = working_run(read, command.run_id)
     if open_attempt(read, command.run_id) is not None:
         raise TransitionDenied("An attempt is still open.", code="attemptOpen")
     step = last_step(read, command.run_id)
     if command.outcome != "completed" and command.failure is None:
         raise TransitionDenied("A run that did not complete has an error.", code="errorMissing")
+    if command.outcome == "completed" and command.failure is not None:
+        raise TransitionDenied("A run that completed has no error.", code="errorUnexpected")
     if command.outcome == "failed":
         return ended(read, context, state, "failed", failure=command.failure)
     if step is None or _route_end(read, state, step) != command.outcome:
@@ -127,8 +130,14 @@ def _route_end(read: Read, state: RunState, step: LastStep) -> str | None:
 
 
 def fail_run(command: FailRun, context: Context, read: Read) -> Decided:
-    """Decide that a run failed because of its runner. Raises NotFound or TransitionDenied."""
+    """Decide that a run failed because of its runner.
+
+    Raises as `live_run`, or TransitionDenied `runNotClaimed`: a pause came first, and ended what
+    the runner could do wrong.
+    """
     state = live_run(read, command.run_id)
+    if state.queue_status not in ("starting", "running"):
+        raise TransitionDenied(f"No runner has run {command.run_id}.", code="runNotClaimed")
     return ended(read, context, state, "failed", failure=command.failure)
 
 

@@ -229,6 +229,19 @@ def live_run(read: Read, run_id: str) -> RunState:
     return state
 
 
+def working_run(read: Read, run_id: str) -> RunState:
+    """Return the state of a run whose runner is ready: only then do its nodes move.
+
+    Whoever speaks for a runner may come after a pause of the same group, which ended its claim.
+
+    Raises as `live_run`, or TransitionDenied `runNotWorking`.
+    """
+    state = live_run(read, run_id)
+    if state.queue_status != "running":
+        raise TransitionDenied(f"No runner works on run {run_id}.", code="runNotWorking")
+    return state
+
+
 def open_attempt(read: Read, run_id: str) -> OpenAttempt | None:
     """Return the attempt of the run that has not ended, or None."""
     return read.one(OpenAttempt, SQL["open_attempt"], run_id=run_id)

@@ -1,0 +1,90 @@
+"""Small definitions that together have every kind of node, way and policy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pi_workflows.base.blob import Blob
+from pi_workflows.base.canonical import Json
+from tests.kernel.harness import LINE, definition
+
+_GATE: Final[dict[str, Json]] = {"type": "checkpoint", "timeoutMs": 0}
+_ROUTED: Final[Json] = {"ok": "done", "failed": "late", "timed_out": "late"}
+ROUTES: Final = ("a", "b", "c")
+"""What outputs name; the definitions have no case for the last."""
+
+
+def _retry(delay_ms: int, attempts: int = 3) -> Json:
+    """Return a policy that tries again after failures and timeouts."""
+    return {
+        "maxAttempts": attempts,
+        "on": ["failed", "timed_out"],
+        "delayMs": delay_ms,
+        "backoff": 2.0,
+    }
+
+
+def _action(recovery: str, retry: Json = None) -> dict[str, Json]:
+    """Return a deploying action."""
+    node: dict[str, Json] = {
+        "type": "action",
+        "actionForm": "function",
+        "effect": {"type": "deploy", "recovery": recovery},
+    }
+    return node if retry is None else {**node, "retry": retry}
+
+
+def _switch(source: str, cases: Json, on: str = "$.route") -> dict[str, Json]:
+    """Return a way out that depends on a value."""
+    return {"from": source, "on": on, "cases": cases}
+
+
+WORKFLOWS: Final[dict[str, Blob]] = {
+    "line": LINE,
+    "loop": definition(
+        {"one": {}, "two": {}},
+        [_switch("one", {"a": "two", "b": "one"}), {"from": "two", "to": "one"}],
+        max_steps=5,
+    ),
+    "retried": definition(
+        {"one": {"retry": _retry(0), "timeoutMs": 1_000}, "done": {}, "late": {}},
+        [_switch("one", _ROUTED, "$result.outcome")],
+    ),
+    "delayed": definition(
+        {"one": {"retry": _retry(2_000), "timeoutMs": None}, "two": {}},
+        [{"from": "one", "to": "two"}],
+    ),
+    "gate": definition(
+        {"work": {}, "gate": _GATE, "after": {}},
+        [{"from": "work", "to": "gate"}, _switch("gate", {"a": "after", "b": "work"})],
+        max_steps=9,
+    ),
+    "idempotent": definition(
+        {"deploy": _action("idempotent", _retry(0, 2)), "done": {}},
+        [_switch("deploy", {"a": "done", "b": "deploy"})],
+        max_steps=8,
+    ),
+    "slow": definition(
+        {"deploy": _action("idempotent", _retry(1_000, 2)), "done": {}, "late": {}},
+        [_switch("deploy", _ROUTED, "$result.outcome")],
+    ),
+    "manual": definition(
+        {"deploy": _action("manual"), "done": {}, "late": {}},
+        [_switch("deploy", _ROUTED, "$result.outcome")],
+    ),
+    "mixed": definition(
+        {
+            "plan": {},
+            "deploy": _action("manual"),
+            "gate": _GATE,
+            "publish": {**_action("idempotent", _retry(0)), "timeoutMs": 0},
+        },
+        [
+            {"from": "plan", "to": "deploy"},
+            {"from": "deploy", "to": "gate"},
+            _switch("gate", {"a": "publish", "b": "plan"}),
+            _switch("publish", {"a": "plan"}),
+        ],
+        max_steps=14,
+    ),
+}
