@@ -6,7 +6,7 @@ Tests hand in another clock, another way to start runners, and memory streams in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import trio
@@ -16,7 +16,6 @@ from pi_workflows.base.clock import Clock
 from pi_workflows.base.limits import SERVER_CLAIM_MS
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
-from pi_workflows.kernel.order import Answer
 from pi_workflows.server import process
 from pi_workflows.server.authority import ConnectionKind, Speaker
 from pi_workflows.server.hub import Hub
@@ -163,7 +162,6 @@ def _parts(ground: _Ground, starter: Starter) -> Parts:
     listener = Listener(_session_opener(services), ground.log, idle.touch)
     ground.writer.observe(scheduler.observe)
     ground.writer.observe(hub.observe)
-    ground.writer.observe(lambda answers: _committed(idle, answers))
     return Parts(
         services=services,
         recovery=_recovery(ground),
@@ -249,12 +247,6 @@ def _session_opener(services: Services) -> Callable[[trio.abc.Stream, str], Sess
         )
 
     return open_session
-
-
-def _committed(idle: Idle, answers: Sequence[Answer]) -> None:
-    """Note that something happened; heartbeats and samples are nothing."""
-    if any(answer.events for answer in answers):
-        idle.touch()
 
 
 def _process_changed(hub: Hub, idle: Idle, run_id: str) -> None:

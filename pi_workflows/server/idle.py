@@ -27,7 +27,7 @@ class Idle:
         self._touched = trio.Event()
 
     def touch(self) -> None:
-        """Note that something happened. Must not block, and is called by every commit."""
+        """Note that a connection or a process began or ended. It never blocks."""
         self._last = trio.current_time()
         self._touched.set()
 

@@ -49,6 +49,7 @@ class Lifetime:
         self._scheduled = trio.Event()
         self._carried = trio.Event()
         self._resolved = trio.Event()
+        self._disconnected = trio.Event()
         self.has_slept = False
 
     async def run(self, listen: Callable[[], Accepting], ready: Callable[[], None]) -> None:
@@ -125,6 +126,7 @@ class Lifetime:
                 with self._accepting:
                     await self._parts.listener.run(listener, connections)
                 await trio.sleep_forever()
+        self._disconnected.set()
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -142,13 +144,24 @@ class Lifetime:
         services.long_work.close()
         await self._resolved.wait()
         await self._carried.wait()
-        with trio.move_on_after(_FINISH_SECONDS):
-            await self._parts.listener.finish()
+        await self._finish_connections()
         self._upkeep.cancel()
         await services.writer.submit(Chore(self._release_epoch))
         services.writer.close()
         await self._written.wait()
         services.log.write("server.stopped", epoch=services.epoch)
+
+    async def _finish_connections(self) -> None:
+        """Let connections send what they owe; those that cannot in time end with their requests.
+
+        Afterwards nothing reads the database. Connections that owe nothing stay open until the file
+        is in order: their end tells the clients that it is.
+        """
+        with trio.move_on_after(_FINISH_SECONDS) as patience:
+            await self._parts.listener.finish()
+        if patience.cancelled_caught:
+            self._connecting.cancel()
+            await self._disconnected.wait()
 
     async def _let_effects_finish(self) -> None:
         """Wait for effects that are applying, until the grace ends or somebody hurries."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import trio
 
+from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.errors import Corrupt, Outcome, OutcomeUnknown
 from pi_workflows.base.limits import IDLE_EXIT_MS, SERVER_CLAIM_MS
+from pi_workflows.kernel import verify
 from pi_workflows.kernel.group import Kernel, Result
 from pi_workflows.server.audit_hook import LiveFileTouchedError
 from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.store.volatile import server_state
 from tests.server.bench import run, server
 from tests.server.clocks import START_MS, SleepyClock
@@ -205,6 +210,29 @@ def test_pitfall_19_a_server_that_slept_begins_again(state_dir: Path) -> None:
             assert bench.parts.services.epoch == 2
 
     run(body)
+
+
+def test_a_stop_ends_a_verification(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that would go on for ever is cut short before the file is closed."""
+
+    def endless(source: Snapshot, *, progress: Callable[[str, int], None], **_more: object) -> None:
+        source.pages()
+        while True:
+            progress("endless", 0)
+            time.sleep(0.001)
+
+    monkeypatch.setattr(verify, "verify", endless)
+
+    async def body() -> None:
+        async with server(state_dir, clock=SystemClock(), is_compared=False) as bench:
+            peer, other = await bench.connect(), await bench.connect()
+            await bench.started(other)
+            await peer.send(peer.request("state.verify"))
+            assert (await other.ask("server.stop")).outcome is Outcome.ACCEPTED
+            assert await peer.receive() is None
+        assert _files(state_dir) == ["state.sqlite"]
+
+    run(body, mock=False)
 
 
 def test_a_stop_can_be_asked_for_twice(state_dir: Path) -> None:

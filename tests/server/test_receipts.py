@@ -223,3 +223,25 @@ def test_a_long_command_outlives_its_client(state_dir: Path) -> None:
             assert target.exists()
 
     run(body)
+
+
+def test_a_stop_waits_for_a_long_command_and_its_reply(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup that is under way when the server is told to stop is completed and answered."""
+    monkeypatch.setattr(backup, "BACKUP_STEP_PAGES", 1)
+
+    async def body() -> None:
+        async with server(state_dir, is_compared=False) as bench:
+            peer, other = await bench.connect(), await bench.connect()
+            target = state_dir.parent / "copy.sqlite"
+            request = peer.request("state.backup", {"destination": str(target)})
+            await peer.send(request)
+            while not bench.parts.services.long_work.active:
+                await trio.lowlevel.checkpoint()
+            assert (await other.ask("server.stop")).outcome is Outcome.ACCEPTED
+            assert bench.parts.services.long_work.active == 1
+            assert (await peer.response(request)).outcome is Outcome.ACCEPTED
+            assert target.exists()
+
+    run(body)

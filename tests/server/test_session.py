@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,11 @@ from pi_workflows.base.limits import (
     SUBSCRIPTIONS_MAX,
 )
 from pi_workflows.protocol import envelope
+from pi_workflows.server import listener
+from pi_workflows.server.log import ServerLog
+from pi_workflows.server.paths import prepare
 from tests.server.bench import VERSION, run, server
+from tests.server.clocks import FixedClock
 
 _GOOD = (
     b'{"clientId":"c","idempotencyKey":"k","operation":"run.list","payload":{},"requestId":"r",'
@@ -233,3 +238,33 @@ def test_a_stop_is_answered_before_the_connection_ends(state_dir: Path) -> None:
             assert await peer.receive() is None
 
     run(body)
+
+
+def test_another_users_connection_is_not_served(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer of another user gets no hello, and the next one of our own does."""
+
+    async def body() -> None:
+        state = prepare(state_dir)
+        door = listener.bind(state.socket, ServerLog(state.log, FixedClock()))
+        accepted: list[trio.abc.Stream] = []
+
+        async def accept() -> None:
+            accepted.append(await door.accept())
+
+        async with door, trio.open_nursery() as nursery:
+            nursery.start_soon(accept)
+            own = os.geteuid()
+            with monkeypatch.context() as planted:
+                planted.setattr(os, "geteuid", lambda: own + 1)
+                async with await trio.open_unix_socket(str(state.socket)) as foreign:
+                    assert await foreign.receive_some(1) == b""
+            assert accepted == []
+            async with await trio.open_unix_socket(str(state.socket)):
+                await trio.testing.wait_all_tasks_blocked()
+                assert len(accepted) == 1
+                await accepted[0].aclose()
+        assert "reason=user" in state.log.read_text()
+
+    trio.run(body)
