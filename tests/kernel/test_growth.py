@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.domain.fact import Command
+from pi_workflows.domain.run.control import PauseRun, ResumeRun
 from pi_workflows.store.records import Permit
 from pi_workflows.store.statistics import Totals, measure
-from tests.kernel.harness import Harness, begin, definition, end
+from tests.kernel.harness import Harness, begin, definition, end, reserve, settle, try_effect
 
 STEPS = 1_000
 SHARE_MAX = 0.02
@@ -68,3 +70,52 @@ def test_the_last_hundred_steps_cost_what_the_second_hundred_did(bench: Harness)
     for name in ("statements", "vm_steps", "wal_bytes"):
         before, after = getattr(second, name), getattr(last, name)
         assert abs(after - before) <= SHARE_MAX * before, (name, costs)
+
+
+APPLIED = 120
+ACT: dict[str, Json] = {
+    "type": "action",
+    "actionForm": "function",
+    "effect": {"type": "deploy", "recovery": "idempotent"},
+}
+ACTING = definition({"one": ACT}, [{"from": "one", "to": "one"}], max_steps=APPLIED + 1)
+
+
+def act(bench: Harness, permit: Permit, number: int, visit: int) -> int:
+    """Take one action through its effect; return the VM steps that it took."""
+    totals = Totals()
+    with measure(bench.store, totals.add):
+        bench.do(begin("one", visit=visit, number=number, node_type="action"), permit=permit)
+        values = bench.do(reserve("one", number=number), permit=permit).values
+        assert isinstance(values, dict)
+        effect_id = str(values["effectId"])
+        bench.do(try_effect(effect_id), permit=permit)
+        bench.do(settle(effect_id), permit=permit)
+        bench.do(end("one", {"id": 7}, number=number), permit=permit)
+    return totals.vm_steps
+
+
+def stop_and_go(bench: Harness) -> tuple[int, Permit]:
+    """Pause a run and let it go on; return the VM steps that it took, and the new claim."""
+    totals = Totals()
+    with measure(bench.store, totals.add):
+        bench.do(PauseRun("run-1"))
+        bench.do(ResumeRun("run-1"))
+        permit = bench.relaunch()
+    return totals.vm_steps, permit
+
+
+@pytest.mark.slow
+def test_effects_that_were_applied_make_the_next_one_no_dearer(bench: Harness) -> None:
+    """Neither an action nor a pause looks at what its run has done to the world before."""
+    permit = bench.launch(workflow=ACTING)
+    acts: list[int] = []
+    stops: list[int] = []
+    for visit in range(1, APPLIED + 1):
+        acts.append(act(bench, permit, visit, visit))
+        if visit % 10 == 0:
+            steps, permit = stop_and_go(bench)
+            stops.append(steps)
+    early, late = sum(acts[20:40]), sum(acts[-20:])
+    assert abs(late - early) <= SHARE_MAX * early, (early, late)
+    assert abs(stops[-1] - stops[1]) <= SHARE_MAX * stops[1], stops
