@@ -23,6 +23,7 @@ from pi_workflows.base.sql import load
 from pi_workflows.domain.deciders import decide
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import Command, Context, Decided, Draft, Event, Stored, ViewRef
+from pi_workflows.domain.failure import Failure
 from pi_workflows.kernel.order import Answer, ClientIdentity, Order, WorkerIdentity
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.records import (
@@ -73,17 +74,31 @@ def adopted(tx: Transaction, order: Order) -> Answer | None:
     match order.identity:
         case ClientIdentity(key=key):
             stored = tx.checked_client_receipt(key)
+            return _stored_answer(stored) if stored is not None else None
         case WorkerIdentity() as worker:
             stored = tx.checked_worker_receipt(
                 worker.worker_epoch, worker.message_id, worker.fingerprint
             )
+            return _stored_result(stored) if stored is not None else None
         case None:
             return None
-    return _stored_answer(stored) if stored is not None else None
+
+
+def _stored_result(stored: StoredReceipt) -> Answer:
+    """Return a runner's receipt as its repeated proposal is answered."""
+    outcome = Outcome(stored.outcome)
+    if stored.error is not None:
+        failure = Failure.parse(stored.error)
+        return Answer(outcome, error=failure.message, code=failure.code)
+    return Answer(
+        outcome=Outcome.ADOPTED if outcome is Outcome.ACCEPTED else outcome,
+        revision=stored.accepted_revision,
+        values=canonical.decode(stored.receipt) if stored.receipt else None,
+    )
 
 
 def _stored_answer(stored: StoredReceipt) -> Answer:
-    """Return a receipt as its repeated request is answered."""
+    """Return a client's receipt as its repeated request is answered."""
     outcome = Outcome(stored.outcome)
     code: Json = None
     receipt = canonical.decode(stored.receipt) if stored.receipt else None
@@ -97,7 +112,6 @@ def _stored_answer(stored: StoredReceipt) -> Answer:
         receipt=stored.receipt,
         error=stored.error.decode() if stored.error else None,
         code=code if isinstance(code, str) else None,
-        values=receipt,
     )
 
 
@@ -338,7 +352,9 @@ def refuse(tx: Transaction, order: Order, refusal: Refused, host: Host, now_ms: 
         error=refusal.message,
         code=refusal.reason_code,
     )
-    if refusal.outcome in _STORED_REFUSALS:
+    is_lost = isinstance(order.identity, WorkerIdentity) and isinstance(refusal, RevisionConflict)
+    if refusal.outcome in _STORED_REFUSALS and not is_lost:
+        # A runner whose run moved on has lost its claim, which is no refusal by the domain.
         _store_receipt(tx, order, answer, host, now_ms)
     return answer
 
@@ -392,9 +408,11 @@ def _store_client_receipt(
 def _store_worker_receipt(
     tx: Transaction, worker: WorkerIdentity, answer: Answer, now_ms: int
 ) -> None:
-    """Store what a runner is told: its values, or the code of a refusal."""
+    """Store what a runner is told: its values, or the code and the message of a refusal."""
     result = Blob.json(answer.values) if answer.values is not None else None
-    error = Blob.text(answer.error) if answer.error is not None else None
+    error = None
+    if answer.error is not None:
+        error = Failure(answer.code or "refused", answer.error).blob()
     for blob in (result, error):
         if blob is not None:
             tx.put_blob(blob, now_ms)

@@ -20,10 +20,18 @@ from pi_workflows.domain.run.ending import FinishRun
 from pi_workflows.domain.run.start import Source, StartRun
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel, Result
-from pi_workflows.kernel.order import Answer, Claimant, ClientIdentity, Order, WorkerIdentity
+from pi_workflows.kernel.order import (
+    Answer,
+    Chore,
+    Claimant,
+    ClientIdentity,
+    Order,
+    WorkerIdentity,
+)
 from pi_workflows.store.database import Store
 from pi_workflows.store.records import ClientKey, Permit
-from pi_workflows.store.volatile import ServerClaim, take_server_epoch
+from pi_workflows.store.transaction import Transaction
+from pi_workflows.store.volatile import NewWorker, ServerClaim, insert_worker, take_server_epoch
 from projections import route
 
 START_MS = 1_700_000_000_000
@@ -198,6 +206,20 @@ class Harness:
         permit = self.claim(run_id)
         self.do(MarkReady(run_id), permit=permit)
         return permit
+
+    def spawn(self, worker_epoch: str, permit: Permit, run_id: str = "run-1") -> None:
+        """Keep that a runner serves a run, whose messages can then be remembered."""
+        now_ms = self.clock.now_ms()
+        steps = sum(row[0] == run_id for row in self.dump("run_steps"))
+        worker = NewWorker(
+            worker_epoch, run_id, permit.generation, self.host.epoch, LINE.digest, steps
+        )
+
+        def insert(tx: Transaction) -> None:
+            tx.put_blob(LINE, now_ms)
+            insert_worker(tx, worker, now_ms)
+
+        self.kernel.commit((Chore(insert),), now_ms)
 
     def revision(self, run_id: str = "run-1") -> int:
         """Return the revision that a run has now."""

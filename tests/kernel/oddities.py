@@ -26,6 +26,13 @@ _OUTCOMES = ("ok", "failed", "timed_out", "cancelled")
 _VALUES = st.one_of(st.none(), st.sampled_from([Blob.json(value) for value in OUTPUTS]))
 _FAILURES = st.sampled_from((None, Failure("nodeFailed", "no")))
 _NUMBERS = st.integers(1, 4)
+_EFFECTS = st.sampled_from(("deploy", "deploy", "other"))
+_RECOVERIES = st.sampled_from(("idempotent", "manual"))
+_REQUESTS = st.sampled_from((Blob.json("do it"), Blob.json("do that")))
+_REVISIONS = st.sampled_from((None, 1, 2, 3))
+_NAMES = st.sampled_from(("answer-a", "answer-b"))
+_SOME = st.sampled_from([Blob.json(value) for value in OUTPUTS])
+_ENDINGS = st.sampled_from(("completed", "failed", "timed_out"))
 
 
 def odd_command(bench: Harness, runs: Sequence[str]) -> st.SearchStrategy[Command]:
@@ -43,6 +50,24 @@ def odd_command(bench: Harness, runs: Sequence[str]) -> st.SearchStrategy[Comman
     effect = st.sampled_from((*effects, "effect-0"))
     requests = [str(row[0]) for row in bench.dump("interactive_requests")]
     request = st.sampled_from((*requests, "request-0"))
+    return st.one_of(
+        _of_attempts(run, attempt),
+        _of_effects(run, effect),
+        st.builds(ReserveEffect, run, attempt, _EFFECTS, _RECOVERIES, _REQUESTS),
+        st.builds(AnswerCheckpoint, run, request, _REVISIONS, _NAMES, _NAMES, _SOME),
+        st.builds(FinishRun, run, _ENDINGS, _VALUES, _FAILURES),
+        st.builds(ClaimRun, run),
+        st.builds(MarkReady, run),
+        st.builds(ReleaseClaim, run, st.one_of(st.none(), effect)),
+        st.builds(LoseRunner, run, st.integers(0, 3), st.booleans(), st.just("killed")),
+        st.builds(SettleQueue, run),
+    )
+
+
+def _of_attempts(
+    run: st.SearchStrategy[str], attempt: st.SearchStrategy[str]
+) -> st.SearchStrategy[Command]:
+    """Return a strategy for what runners say about nodes."""
     return st.one_of(
         st.builds(
             _start, run, st.sampled_from(_NODES), _NUMBERS, _NUMBERS, st.sampled_from(_TYPES)
@@ -62,14 +87,14 @@ def odd_command(bench: Harness, runs: Sequence[str]) -> st.SearchStrategy[Comman
         st.builds(
             RecordUpdate, run, attempt, st.just("progress"), st.just("k"), st.just(Blob.json({}))
         ),
-        st.builds(
-            ReserveEffect,
-            run,
-            attempt,
-            st.sampled_from(("deploy", "deploy", "other")),
-            st.sampled_from(("idempotent", "manual")),
-            st.sampled_from((Blob.json("do it"), Blob.json("do that"))),
-        ),
+    )
+
+
+def _of_effects(
+    run: st.SearchStrategy[str], effect: st.SearchStrategy[str]
+) -> st.SearchStrategy[Command]:
+    """Return a strategy for what is said about an effect."""
+    return st.one_of(
         st.builds(BeginEffect, run, effect, _NUMBERS, st.just("worker")),
         st.builds(
             SettleEffect,
@@ -89,27 +114,6 @@ def odd_command(bench: Harness, runs: Sequence[str]) -> st.SearchStrategy[Comman
             st.sampled_from(("confirm", "retry", "reject")),
             st.just("seen"),
         ),
-        st.builds(
-            AnswerCheckpoint,
-            run,
-            request,
-            st.sampled_from((None, 1, 2, 3)),
-            st.sampled_from(("submission-1", "submission-2")),
-            st.sampled_from(("key-a", "key-b")),
-            st.sampled_from([Blob.json(value) for value in OUTPUTS]),
-        ),
-        st.builds(
-            FinishRun,
-            run,
-            st.sampled_from(("completed", "failed", "timed_out")),
-            _VALUES,
-            _FAILURES,
-        ),
-        st.builds(ClaimRun, run),
-        st.builds(MarkReady, run),
-        st.builds(ReleaseClaim, run, st.one_of(st.none(), effect)),
-        st.builds(LoseRunner, run, st.integers(0, 3), st.booleans(), st.just("killed")),
-        st.builds(SettleQueue, run),
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pi_workflows.base.errors import Outcome, Unavailable
 from pi_workflows.domain.run.control import CancelRun, PauseRun
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
-from pi_workflows.kernel.order import Answer
+from pi_workflows.kernel.order import Answer, WorkerIdentity
 from projections import route
-from tests.kernel.harness import Harness, begin
+from tests.kernel.harness import Harness, begin, reserve
+from tests.kernel.workflows import WORKFLOWS
 
 
 def test_a_repeated_request_gets_its_stored_receipt(bench: Harness) -> None:
@@ -77,6 +80,27 @@ def test_the_end_of_a_run_and_its_settlement_commit_together(bench: Harness) -> 
     ]
     views = {event.fact.view.revision for event in answer.events if event.fact.view}
     assert max(views) == answer.views["run-1"]
+
+
+def test_a_repeated_proposal_gets_the_result_that_it_got(bench: Harness) -> None:
+    """A refusal comes with its code again, values with their values; a lost run is not stored."""
+    permit = bench.launch(workflow=WORKFLOWS["idempotent"])
+    bench.spawn("worker-1", permit)
+    start = begin("deploy", node_type="action")
+    sent = [(start, None), (start, None), (reserve("deploy"), None), (start, 1)]
+    firsts: list[Answer] = []
+    for number, (command, revision) in enumerate(sent):
+        identity = WorkerIdentity("worker-1", str(number), bytes([number]) * 32)
+        ask = partial(
+            bench.answer, command, permit=permit, identity=identity, expected_revision=revision
+        )
+        first, again = ask(), ask()
+        firsts.append(first)
+        adopted = Outcome.ADOPTED if first.outcome is Outcome.ACCEPTED else first.outcome
+        assert (again.outcome, again.code, again.error) == (adopted, first.code, first.error)
+        assert (again.values, again.revision) == (first.values, first.revision)
+    assert [first.code for first in firsts] == [None, "attemptOpen", None, "staleRevision"]
+    assert [row[1] for row in bench.dump("worker_messages")] == ["0", "1", "2"]
 
 
 def limit_pages(bench: Harness, pages: int) -> None:

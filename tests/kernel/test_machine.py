@@ -196,6 +196,8 @@ class Machine(RuleBasedStateMachine):
             order = replace(order, identity=replace(identity, key=key))
         (again,) = self.commit(order, is_kept=False)
         adopted = Outcome.ADOPTED if first.error is None else first.outcome
+        if isinstance(identity, WorkerIdentity) and first.error is not None:
+            adopted = Outcome.REJECTED  # What runners know, whatever the class of the refusal.
         assert (again.outcome, again.error, again.code) == (adopted, first.error, first.code)
         assert (again.revision, again.events) == (first.revision, ())
         if isinstance(identity, WorkerIdentity):
@@ -258,7 +260,10 @@ class Machine(RuleBasedStateMachine):
             assert (answer.code is not None) == (answer.error is not None)
             assert not (answer.error and answer.events)
             assert not invariants.doubled(answer)
-            is_stored = order.identity is not None and answer.outcome is not Outcome.CLAIM_LOST
+            is_lost = answer.outcome is Outcome.CLAIM_LOST or answer.code == "staleRevision"
+            is_stored = answer.outcome is not Outcome.CLAIM_LOST
+            if isinstance(order.identity, WorkerIdentity):
+                is_stored = not is_lost
             if is_stored and is_kept:
                 self.sent.append((order, answer))
             self.learn(order, answer)
@@ -292,28 +297,15 @@ class Machine(RuleBasedStateMachine):
     def spawn(self, run_id: str, permit: Permit) -> None:
         """Keep that a runner was launched, and that the one before it ended."""
         self.count += 1
-        now_ms, earlier, worker = self.bench.clock.now_ms(), self.workers.get(run_id), self.count
+        now_ms, earlier = self.bench.clock.now_ms(), self.workers.get(run_id)
+        if earlier is not None:
 
-        def insert(tx: Transaction) -> None:
-            if earlier is not None:
+            def end(tx: Transaction) -> None:
                 volatile.worker_ended(tx, earlier, "crashed", now_ms)
-            new = volatile.NewWorker(
-                worker_epoch=f"worker-{worker}",
-                run_id=run_id,
-                generation=permit.generation,
-                host_epoch=self.bench.host.epoch,
-                launch_envelope_hash=WORKFLOWS["line"].digest,
-                launch_step_total=self.step_total(run_id),
-            )
-            tx.put_blob(WORKFLOWS["line"], now_ms)
-            volatile.insert_worker(tx, new, now_ms)
 
-        self.workers[run_id] = f"worker-{worker}"
-        self.bench.kernel.commit((Chore(insert),), now_ms)
-
-    def step_total(self, run_id: str) -> int:
-        """Return how many steps a run has."""
-        return sum(row[0] == run_id for row in self.bench.dump("run_steps"))
+            self.bench.kernel.commit((Chore(end),), now_ms)
+        self.workers[run_id] = f"worker-{self.count}"
+        self.bench.spawn(self.workers[run_id], permit, run_id)
 
     def launch_total(self, run_id: str) -> int:
         """Return how many steps a run had when its newest runner was launched."""
@@ -481,5 +473,5 @@ TestMachine = Machine.TestCase
 TestMachine.settings = (
     settings(stateful_step_count=60)
     if _IS_SOAK
-    else settings(max_examples=20, stateful_step_count=30)
+    else settings(max_examples=16, stateful_step_count=30)
 )
