@@ -194,6 +194,26 @@ def test_a_paused_run_takes_no_answer(bench: Harness) -> None:
     bench.do(AnswerCheckpoint("run-1", request, 2, "s", "k", Blob.json(1)))
 
 
+@pytest.mark.parametrize("ending", ["cancelled", "failed"])
+def test_an_attempt_that_lost_its_runner_ends_with_its_run(bench: Harness, ending: str) -> None:
+    """Nothing of a run that ended is left unfinished, and what was followed stays as it was."""
+    permit = bench.launch()
+    bench.do(begin("one"), permit=permit)
+    bench.do(PauseRun("run-1"))
+    bench.do(ResumeRun("run-1"))
+    permit = bench.relaunch()
+    bench.do(begin("one", number=2), permit=permit)
+    bench.do(PauseRun("run-1"))
+    bench.do(ResumeRun("run-1"))
+    permit = bench.relaunch()
+    if ending == "cancelled":
+        bench.do(CancelRun("run-1"))
+    else:
+        bench.do(finish(outcome="failed"), permit=permit)
+    attempts = [(row[6], row[16] is not None) for row in bench.dump("node_attempts")]
+    assert sorted(attempts) == sorted([("interrupted", False), (ending, True)])
+
+
 @pytest.mark.parametrize("steps", ["queued", "running", "waiting", "paused"])
 def test_a_run_can_be_cancelled_wherever_it_stands(bench: Harness, steps: str) -> None:
     """Cancelling ends everything open at once and cannot be undone."""

@@ -39,6 +39,7 @@ from pi_workflows.domain.run.state import (
     OpenAttempt,
     RunState,
     last_step,
+    left_attempt,
     live_run,
     open_attempt,
     pending_request,
@@ -179,7 +180,7 @@ def ended(
         lease=state.released(),
         run_id=state.run_id,
         run=change,
-        attempt=_closed_attempt(attempt, ending, context.at_ms),
+        attempt=_closed_attempt(read, state, attempt, ending, context.at_ms),
         interval=attempt.closed() if attempt else None,
         requests=_closed_requests(read, state),
         settle_effect_id=effect_id,
@@ -200,13 +201,14 @@ def ended(
 
 
 def _closed_attempt(
-    attempt: OpenAttempt | None, ending: Ending, at_ms: int
+    read: Read, state: RunState, attempt: OpenAttempt | None, ending: Ending, at_ms: int
 ) -> AttemptChange | None:
-    """Return the end of the attempt that was open when the run ended."""
-    if attempt is None:
+    """Return the end of the attempt that was open, or lost its runner, when the run ended."""
+    attempt_id = attempt.attempt_id if attempt else left_attempt(read, state.run_id)
+    if attempt_id is None:
         return None
     status: Literal["failed", "cancelled"] = "cancelled" if ending == "cancelled" else "failed"
-    return AttemptChange(attempt_id=attempt.attempt_id, status=status, finished_at=at_ms)
+    return AttemptChange(attempt_id=attempt_id, status=status, finished_at=at_ms)
 
 
 def _closed_requests(read: Read, state: RunState) -> tuple[RequestChange, ...]:

@@ -21,6 +21,22 @@ FROM node_attempts AS a
 LEFT JOIN attempt_active_intervals AS i ON i.attempt_id = a.attempt_id AND i.ended_at IS NULL
 WHERE a.run_id = :run_id AND a.status IN ('pending', 'running', 'waiting')
 
+-- name: left_attempt
+-- The attempt that lost its runner and that no other one followed. The nodes are walked through the unique index, one
+-- lookup each, so that a long history costs nothing.
+WITH RECURSIVE nodes (node_id) AS (
+    SELECT (SELECT a.node_id FROM node_attempts AS a WHERE a.run_id = :run_id ORDER BY a.node_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT a.node_id FROM node_attempts AS a
+            WHERE a.run_id = :run_id AND a.node_id > n.node_id ORDER BY a.node_id LIMIT 1)
+    FROM nodes AS n WHERE n.node_id IS NOT NULL)
+SELECT a.attempt_id
+FROM nodes AS n
+JOIN node_attempts AS a ON a.run_id = :run_id AND a.node_id = n.node_id AND a.attempt_number = (
+    SELECT m.attempt_number FROM node_attempts AS m
+    WHERE m.run_id = :run_id AND m.node_id = n.node_id ORDER BY m.attempt_number DESC LIMIT 1)
+WHERE a.status = 'interrupted'
+
 -- name: last_step
 -- The newest settled attempt: where the route goes on from.
 SELECT s.step_index, a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.status, a.output_hash, a.finished_at

@@ -247,6 +247,12 @@ def open_attempt(read: Read, run_id: str) -> OpenAttempt | None:
     return read.one(OpenAttempt, SQL["open_attempt"], run_id=run_id)
 
 
+def left_attempt(read: Read, run_id: str) -> str | None:
+    """Return the attempt that lost its runner and that no other one followed, or None."""
+    row = read.one(Text, SQL["left_attempt"], run_id=run_id)
+    return row.value if row else None
+
+
 def last_step(read: Read, run_id: str) -> LastStep | None:
     """Return the newest settled attempt, or None before the first."""
     return read.one(LastStep, SQL["last_step"], run_id=run_id)
