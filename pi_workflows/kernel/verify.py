@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple
 
-from pi_workflows.base import canonical
+from pi_workflows.base import canonical, ids
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
-from pi_workflows.base.sql import Statement, load
+from pi_workflows.base.sql import SqlValue, Statement, load
 from pi_workflows.domain.events import EVENTS, decode
 from pi_workflows.kernel import comparison
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.kernel.rebuild import rebuild, stored_links
 from pi_workflows.store.inactive import Scratch
 from pi_workflows.store.log import events, stored_event_digest
+from pi_workflows.store.receipts import receipt_digest
 from pi_workflows.store.records import StoredEvent
 from pi_workflows.store.snapshot import Snapshot
 
@@ -117,6 +119,7 @@ RULES: Final = (
     _check("requestTarget", "A question goes to the wrong session", "request_target"),
     _check("effectState", "An effect, its tries and its times disagree", "effect_state"),
     _check("effectKey", "A settlement belongs to no queue entry", "settlement"),
+    _check("blobMedia", "A value that is read as JSON is stored as text", "media"),
     _check("viewer", "A run's view cursor is missing or wrong", "viewer_cursor"),
     _check("receipts", "A receipt contradicts its outcome or its run", "receipts"),
     _check("workers", "A runner's end or claim contradicts its status", "workers"),
@@ -171,6 +174,44 @@ class _StoredBlob(NamedTuple):
     content: bytes
 
 
+class _EffectKey(NamedTuple):
+    effect_id: str
+    source_resource_id: str
+    effect_type: str
+    key: str
+    run_id: str
+
+
+class _ClientReceipt(NamedTuple):
+    request_id: str
+    client_id: str
+    operation: str
+    idempotency_key: str
+    request_fingerprint: bytes
+    accepted_revision: int | None
+    outcome: str
+    receipt_hash: bytes | None
+    error_hash: bytes | None
+    host_epoch: int
+    created_at: int
+    completed_at: int
+    row_digest: bytes
+    run_id: str
+
+
+class _RunnerReceipt(NamedTuple):
+    worker_epoch: str
+    message_id: str
+    request_fingerprint: bytes
+    outcome: str
+    accepted_revision: int | None
+    result_hash: bytes | None
+    error_hash: bytes | None
+    completed_at: int
+    row_digest: bytes
+    run_id: str
+
+
 class _Findings:
     """Collects violations by code: a bounded number of runs, and how many there were."""
 
@@ -211,8 +252,10 @@ def _finders(
     for rule in RULES:
         yield rule.code, partial(_run_rule, source, rule)
     yield "eventShape", lambda found: _event_shapes(source, found)
+    yield "effectKey", lambda found: _effect_keys(source, found)
     if quick:
         return
+    yield "journalDigest", lambda found: _receipt_digests(source, found)
     yield "blobDigest", lambda found: _blob_digests(source, found, progress)
     yield "eventDigest", lambda found: _event_digests(source, found, progress)
     yield "eventBlobs", lambda found: _event_links(source, found)
@@ -239,6 +282,24 @@ def _fits(event_type: str, resource_type: str) -> bool:
     if family == "lease":
         return True
     return (family == "effect") == (resource_type == "effect")
+
+
+def _effect_keys(source: Snapshot, found: _Findings) -> None:
+    """Note every effect whose identity is not derived from its source, type and key."""
+    for effect in source.each(_EffectKey, SQL["effect_keys"]):
+        derived = ids.effect_id(effect.source_resource_id, effect.effect_type, effect.key)
+        if derived != effect.effect_id:
+            found.add("effectKey", "An effect's identity is not its own", effect.run_id)
+
+
+def _receipt_digests(source: Snapshot, found: _Findings) -> None:
+    """Note every receipt whose digest is not that of its row."""
+    clients = source.each(_ClientReceipt, SQL["client_receipts"])
+    runners = source.each(_RunnerReceipt, SQL["runner_receipts"])
+    for receipt in chain[_ClientReceipt | _RunnerReceipt](clients, runners):
+        columns: dict[str, SqlValue] = receipt._asdict()
+        if receipt_digest(columns) != receipt.row_digest:
+            found.add("journalDigest", "A receipt is not the one that was given", receipt.run_id)
 
 
 def _blob_digests(source: Snapshot, found: _Findings, progress: Callable[[str, int], None]) -> None:

@@ -39,11 +39,14 @@ LEFT JOIN runs AS r ON r.resource_id = s.resource_id
 WHERE NOT EXISTS (SELECT 1 FROM leases AS l WHERE l.resource_id = s.resource_id)
 
 -- name: lease_row
--- An owned lease has a generation and a time in order; no event was written under a generation yet to come.
+-- An owned lease has a generation and a time in order, every generation was claimed, and no event was written under
+-- one yet to come.
 SELECT coalesce(r.run_id, '')
 FROM leases AS l
 LEFT JOIN runs AS r ON r.resource_id = l.resource_id
 WHERE (l.owner_type IS NOT NULL AND (l.generation = 0 OR l.expires_at <= l.heartbeat_at))
+   OR l.generation <> (SELECT count(*) FROM events AS e
+                       WHERE e.resource_id = l.resource_id AND e.event_type IN ('lease.claimed', 'effect.attempt_started'))
    OR EXISTS (SELECT 1 FROM events AS e WHERE e.resource_id = l.resource_id AND e.lease_generation > l.generation)
 
 -- name: sequence
@@ -98,12 +101,17 @@ WHERE (r.parent_run_id IS NULL AND r.recovery_root_run_id IS NULL AND r.root_run
             OR r.parent_run_revision > s.revision OR r.run_id = r.parent_run_id))
 
 -- name: terminal_work
--- A run that ended keeps nothing open.
+-- A run that ended keeps nothing open; an attempt that lost its runner was followed by another or ended with the run.
 SELECT r.run_id FROM runs AS r
 WHERE r.status IN ('completed', 'failed', 'timed_out', 'cancelled')
   AND (r.paused = 1
        OR EXISTS (SELECT 1 FROM node_attempts AS a
                   WHERE a.run_id = r.run_id AND a.status IN ('pending', 'running', 'waiting'))
+       OR EXISTS (SELECT 1 FROM node_attempts AS a
+                  WHERE a.run_id = r.run_id AND a.status = 'interrupted'
+                    AND NOT EXISTS (SELECT 1 FROM node_attempts AS n
+                                    WHERE n.run_id = a.run_id AND n.node_id = a.node_id
+                                      AND n.attempt_number > a.attempt_number))
        OR EXISTS (SELECT 1 FROM interactive_requests AS q WHERE q.run_id = r.run_id AND q.status = 'pending')
        OR EXISTS (SELECT 1 FROM leases AS l WHERE l.resource_id = r.resource_id AND l.owner_type IS NOT NULL))
 
@@ -219,6 +227,12 @@ WHERE (e.status IN ('applied', 'rejected', 'cancelled')) <> (e.settled_at IS NOT
               WHERE t.effect_id = e.effect_id AND t.lease_generation > l.generation)
    OR e.source_revision > s.revision
    OR (e.next_attempt_at IS NOT NULL AND e.status NOT IN ('pending', 'applying'))
+   OR (e.attempt_count > 0 AND e.status NOT IN ('pending', 'applying')
+       AND NOT EXISTS (SELECT 1 FROM effect_attempts AS t
+                       WHERE t.effect_id = e.effect_id AND t.attempt_number = e.attempt_count
+                         AND t.outcome = CASE e.status WHEN 'cancelled' THEN 'interrupted' ELSE e.status END)
+       AND NOT EXISTS (SELECT 1 FROM events AS v
+                       WHERE v.resource_id = e.resource_id AND v.event_type = 'effect.recovered'))
 
 -- name: settlement
 -- Only a run with a place in the queue has a result to hand to it.
@@ -250,6 +264,51 @@ WHERE w.generation > l.generation OR (w.finished_at IS NOT NULL) = (w.status IN 
 -- A definition is known by the digest of its document.
 SELECT coalesce((SELECT r.run_id FROM runs AS r WHERE r.definition_digest = d.definition_digest LIMIT 1), '')
 FROM workflow_definitions AS d WHERE d.definition_hash <> d.definition_digest
+
+-- name: effect_keys
+-- What the identity of each effect is derived from.
+SELECT e.effect_id, e.source_resource_id, e.effect_type, e.idempotency_key, coalesce(r.run_id, '')
+FROM effects AS e LEFT JOIN runs AS r ON r.resource_id = e.source_resource_id
+
+-- name: media
+-- What is read as JSON is stored as JSON. Errors, prompts and diagnoses are text, which may be JSON too.
+SELECT n.run_id FROM (
+    SELECT run_id, input_hash AS named FROM runs
+    UNION ALL SELECT run_id, final_output_hash FROM runs
+    UNION ALL SELECT run_id, launch_options_hash FROM runs
+    UNION ALL SELECT '', definition_hash FROM workflow_definitions
+    UNION ALL SELECT run_id, output_hash FROM node_attempts
+    UNION ALL SELECT run_id, receipt_hash FROM node_attempts
+    UNION ALL SELECT run_id, contract_hash FROM interactive_requests
+    UNION ALL SELECT q.run_id, s.payload_hash
+    FROM interactive_submissions AS s JOIN interactive_requests AS q ON q.request_id = s.request_id
+    UNION ALL SELECT a.run_id, u.data_hash
+    FROM workflow_updates AS u JOIN node_attempts AS a ON a.attempt_id = u.attempt_id
+    UNION ALL SELECT coalesce(r.run_id, ''), e.payload_hash
+    FROM effects AS e LEFT JOIN runs AS r ON r.resource_id = e.source_resource_id
+    UNION ALL SELECT coalesce(r.run_id, ''), e.result_hash
+    FROM effects AS e LEFT JOIN runs AS r ON r.resource_id = e.source_resource_id
+    UNION ALL SELECT '', result_hash FROM effect_attempts
+    UNION ALL SELECT coalesce(r.run_id, ''), e.payload_hash
+    FROM events AS e LEFT JOIN runs AS r ON r.resource_id = e.resource_id
+    UNION ALL SELECT coalesce(run_id, ''), receipt_hash FROM host_commands
+    UNION ALL SELECT w.run_id, m.result_hash
+    FROM worker_messages AS m JOIN run_workers AS w ON w.worker_epoch = m.worker_epoch
+    UNION ALL SELECT run_id, launch_envelope_hash FROM run_workers) AS n
+JOIN blobs AS b ON b.blob_hash = n.named
+WHERE b.media_type <> 'application/json'
+
+-- name: client_receipts
+-- Every receipt of a client's command.
+SELECT request_id, client_id, operation, idempotency_key, request_fingerprint, accepted_revision, outcome,
+       receipt_hash, error_hash, host_epoch, created_at, completed_at, row_digest, coalesce(run_id, '')
+FROM host_commands
+
+-- name: runner_receipts
+-- Every receipt of a runner's message.
+SELECT m.worker_epoch, m.message_id, m.request_fingerprint, m.outcome, m.accepted_revision, m.result_hash,
+       m.error_hash, m.completed_at, m.row_digest, w.run_id
+FROM worker_messages AS m JOIN run_workers AS w ON w.worker_epoch = m.worker_epoch
 
 -- name: integrity
 -- SQLite's own check; the one row `ok` is no violation.

@@ -12,6 +12,8 @@ import pytest
 
 from migrations_forbidden import schema_text
 from pi_workflows.kernel.comparison import SQL as COMPARED
+from pi_workflows.kernel.order import WorkerIdentity
+from pi_workflows.kernel.verify import SQL as RULES
 from pi_workflows.kernel.verify import Verification, verify
 from pi_workflows.store.inactive import create_scratch, open_inactive
 from projections import route
@@ -44,6 +46,49 @@ PROCESS_LOCAL = {
 }
 
 
+# Columns whose values are text for people, whatever form it has.
+TEXT = {
+    ("effect_attempts", "error_hash"),
+    ("effects", "error_hash"),
+    ("event_blobs", "blob_hash"),
+    ("host_commands", "error_hash"),
+    ("interactive_submissions", "receipt_hash"),
+    ("node_attempts", "error_hash"),
+    ("node_attempts", "prompt_hash"),
+    ("node_attempts", "settings_hash"),
+    ("run_queue", "error_hash"),
+    ("run_workers", "diagnostic_hash"),
+    ("runs", "error_hash"),
+    ("worker_messages", "error_hash"),
+}
+FORGET_JSON = (
+    "UPDATE blobs SET media_type = 'text/plain'"
+    " WHERE blob_hash = (SELECT input_hash FROM runs WHERE run_id = 'plain')"
+)
+LEAVE_ATTEMPT = (
+    "UPDATE node_attempts SET status = 'interrupted', finished_at = NULL WHERE node_id = 'two'"
+)
+# Nothing writes them.
+UNWRITTEN = {
+    "channel_messages",
+    "controller_queue",
+    "controller_resources",
+    "controller_workflows",
+    "human_decision_resolutions",
+    "human_decision_submissions",
+    "human_decisions",
+    "session_entries",
+    "session_events",
+    "session_segments",
+    "viewer_deltas",
+    "viewer_session_checkpoints",
+    "workflow_follow_ups",
+    "workflow_messages",
+    "workflow_setting_changes",
+    "workflow_settings",
+}
+
+
 @pytest.fixture
 def stopped(tmp_path: Path) -> Path:
     """Return the file of an installation that stopped in order after two runs."""
@@ -59,7 +104,8 @@ def stopped(tmp_path: Path) -> Path:
     assert isinstance(values, dict)
     effect_id = str(values["effectId"])
     bench.do(try_effect(effect_id), permit=permit)
-    bench.do(settle(effect_id), permit=permit)
+    bench.spawn("worker-1", permit)
+    bench.do(settle(effect_id), permit=permit, identity=WorkerIdentity("worker-1", "1", b"f" * 32))
     bench.store.close()
     return tmp_path / "state" / "state.sqlite"
 
@@ -128,6 +174,14 @@ def test_a_sound_file_has_no_violations(stopped: Path) -> None:
         ("UPDATE sqlite_sequence SET seq = 1 WHERE name = 'events'", "sequence", ""),
         ("UPDATE workflow_host_state SET epoch = 0", "hostState", ""),
         ("UPDATE leases SET generation = 0 WHERE generation = 1", "leaseRow", "run-1"),
+        ("UPDATE leases SET generation = 5 WHERE generation = 1", "leaseRow", "run-1"),
+        ("UPDATE effect_attempts SET outcome = 'rejected'", "effectState", "run-1"),
+        ("UPDATE effects SET idempotency_key = 'other' WHERE effect_type = 'deploy'",
+         "effectKey", "run-1"),
+        (FORGET_JSON, "blobMedia", "plain"),
+        ("UPDATE host_commands SET created_at = 5", "journalDigest", ""),
+        ("UPDATE worker_messages SET outcome = 'adopted'", "journalDigest", "run-1"),
+        (LEAVE_ATTEMPT, "terminalWork", "plain"),
     ],
 )  # fmt: skip
 def test_a_changed_row_is_found(stopped: Path, change: str, code: str, run_id: str) -> None:
@@ -148,6 +202,22 @@ def test_a_changed_value_is_found(stopped: Path) -> None:
         )
         assert connection.changes() == 1
     assert "blobDigest" in codes(stopped)
+
+
+def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
+    """No column that names a value is forgotten, but the ones of text and of tables to come."""
+    connection = apsw.Connection(":memory:")
+    connection.execute(schema_text())
+    named = {
+        (str(table), str(key[3]))
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for key in connection.execute(f"PRAGMA foreign_key_list({table})")
+        if key[2] == "blobs" and str(table) not in UNWRITTEN
+    }
+    info = apsw.ext.query_info(connection, RULES["media"].text, actions=True)
+    assert info.actions is not None
+    read = {(action.table_name, action.column_name) for action in info.actions}
+    assert {column for column in named if column not in read} == TEXT
 
 
 def test_every_column_that_the_log_gives_is_compared() -> None:
