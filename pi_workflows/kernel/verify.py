@@ -152,14 +152,15 @@ def verify(
         Unavailable: The file could not be read.
     """
     found = _Findings()
-    checked: list[str] = []
+    # Several finders may look after one code.
+    checked: dict[str, None] = {}
     for name, finder in _finders(source, quick, scratch, projectors, progress):
         if is_over():
-            return _result(found, checked, is_partial=True)
+            return _result(found, tuple(checked), is_partial=True)
         progress(name, 0)
         finder(found)
-        checked.append(name)
-    return _result(found, checked)
+        checked[name] = None
+    return _result(found, tuple(checked))
 
 
 class _Typed(NamedTuple):
@@ -236,9 +237,11 @@ class _Findings:
         )
 
 
-def _result(found: _Findings, checked: list[str], *, is_partial: bool = False) -> Verification:
+def _result(
+    found: _Findings, checked: tuple[str, ...], *, is_partial: bool = False
+) -> Verification:
     """Return the result."""
-    return Verification(found.violations(), tuple(checked), is_partial=is_partial)
+    return Verification(found.violations(), checked, is_partial=is_partial)
 
 
 def _finders(

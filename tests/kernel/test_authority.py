@@ -202,3 +202,26 @@ def test_a_pause_keeps_the_reason_for_which_a_run_was_parked(bench: Harness, rea
     bench.do(PauseRun("run-1"))
     assert bench.dump("run_queue")[0][5:7] == before[5:7]
     assert before[5] == reason
+
+
+def test_what_is_read_as_json_does_not_come_as_text(bench: Harness) -> None:
+    """A runner's output, question, request or result that is named as text is refused."""
+    text = Blob.text("plain")
+    permit = bench.launch(workflow=AGAIN)
+    bench.do(begin("deploy", node_type="action"), permit=permit)
+    told = replace(end("deploy", 1), output=text)
+    assert bench.answer(told, permit=permit).code == "notJson"
+    told = replace(end("deploy", outcome="failed"), receipt=text)
+    assert bench.answer(told, permit=permit).code == "notJson"
+    requested = replace(reserve("deploy"), request=text)
+    assert bench.answer(requested, permit=permit).code == "notJson"
+    values = bench.do(reserve("deploy"), permit=permit).values
+    assert isinstance(values, dict)
+    effect_id = str(values["effectId"])
+    bench.do(try_effect(effect_id), permit=permit)
+    settled = replace(settle(effect_id), result=text)
+    assert bench.answer(settled, permit=permit).code == "notJson"
+    permit = bench.launch("run-2", ASKING)
+    bench.do(begin("gate", run_id="run-2", node_type="checkpoint"), permit=permit)
+    question = replace(ask("gate", run_id="run-2"), contract=text)
+    assert bench.answer(question, permit=permit).code == "notJson"

@@ -40,6 +40,7 @@ from pi_workflows.domain.run.state import (
     visit_tries,
     working_run,
 )
+from pi_workflows.domain.value import require_json
 
 _STATUS: Final[dict[str, AttemptStatus]] = {
     "ok": "completed",
@@ -251,9 +252,12 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
         TransitionDenied: It has ended, the attempt is not the open one, its effect is not settled,
             an `ok` attempt has no
             output, or its output is not the accepted answer.
+        PayloadInvalid: `notJson`, its output or receipt comes as text.
     """
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
+    require_json("output", command.output)
+    require_json("receipt", command.receipt)
     request = _consumed(read, attempt, command, context.at_ms)
     if command.outcome == "ok" and command.output is None:
         raise TransitionDenied("An attempt that succeeded has an output.", code="outputMissing")
@@ -370,9 +374,11 @@ def wait_for_input(command: WaitForInput, context: Context, read: Read) -> Decid
     Raises:
         NotFound: There is no such run.
         TransitionDenied: It has ended, or the attempt is not the open one, or no checkpoint.
+        PayloadInvalid: `notJson`, the question comes as text.
     """
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
+    require_json("contract", command.contract)
     if attempt.node_type != command.kind or attempt.status != "running":
         raise TransitionDenied("The attempt cannot ask for an answer.", code="nodeMismatch")
     request_id = ids.request_id(command.run_id, attempt.attempt_id)

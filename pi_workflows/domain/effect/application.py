@@ -6,7 +6,7 @@ Reserved before anything happens, tried under a number, settled.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
@@ -37,6 +37,7 @@ from pi_workflows.domain.run.state import (
     visit_tries,
     working_run,
 )
+from pi_workflows.domain.value import require_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,6 @@ class SettleEffect(Command):
     leaves: bool = False
 
 
-class _Known(NamedTuple):
-    effect_id: str
-
-
 def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Decided:
     """Decide on the identity of an effect: a new one, or the one that this visit already has.
 
@@ -108,6 +105,7 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     _require_declared(snapshot_of(read, state), attempt, command)
+    require_json("request", command.request)
     key = effect_key(state.run_id, command.effect_type, attempt.node_id, attempt.visit_number)
     effect_id = ids.effect_id(state.resource_id, command.effect_type, key)
     payload = Blob.json(
@@ -250,6 +248,7 @@ def settle_effect(command: SettleEffect, context: Context, read: Read) -> Decide
 
 def _require_account(command: SettleEffect) -> None:
     """Refuse a try whose end and account contradict one another."""
+    require_json("result", command.result)
     if (command.outcome == "applied") != (command.result is not None):
         raise TransitionDenied("Only what was applied has a result.", code="resultMismatch")
     if (command.outcome == "rejected") != (command.failure is not None):
