@@ -136,11 +136,12 @@ class Kernel:
         try:
             with tx.savepoint():
                 answer, follow_up = dispatch.execute(tx, order, self.host, self._projectors, now_ms)
+                if follow_up is not None:
+                    # In the order's own savepoint: what fails here must leave nothing of either.
+                    answer = self._followed(tx, order, answer, follow_up, now_ms)
         except Refused as refusal:
             return dispatch.refuse(tx, order, refusal, self.host, now_ms)
-        if follow_up is None:
-            return answer
-        return self._followed(tx, order, answer, follow_up, now_ms)
+        return answer
 
     def _followed(
         self, tx: Transaction, order: Order, answer: Answer, follow_up: Command, now_ms: int
@@ -152,8 +153,7 @@ class Kernel:
             actor=Actor("host", self.host.host_id),
             command_id=f"{order.command_id}:settle",
         )
-        with tx.savepoint():
-            settled, _ = dispatch.execute(tx, following, self.host, self._projectors, now_ms)
+        settled, _ = dispatch.execute(tx, following, self.host, self._projectors, now_ms)
         return replace(
             answer, events=answer.events + settled.events, views={**answer.views, **settled.views}
         )

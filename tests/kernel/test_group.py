@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from pi_workflows.base.errors import Outcome, Unavailable
+from pi_workflows.base.sql import Projection
+from pi_workflows.domain.fact import Stored
 from pi_workflows.domain.run.control import CancelRun, PauseRun
+from pi_workflows.domain.run.events import RunQueueSettled
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
 from pi_workflows.kernel.order import Answer, WorkerIdentity
@@ -101,6 +104,31 @@ def test_a_repeated_proposal_gets_the_result_that_it_got(bench: Harness) -> None
         assert (again.values, again.revision) == (first.values, first.revision)
     assert [first.code for first in firsts] == [None, "attemptOpen", None, "staleRevision"]
     assert [row[1] for row in bench.dump("worker_messages")] == ["0", "1", "2"]
+
+
+class FailingSettlement:
+    """Projectors whose disk fails when the queue takes over a result."""
+
+    raise_revision = staticmethod(route.raise_revision)
+    apply_view = staticmethod(route.apply_view)
+
+    def apply_event(self, event: Stored, db: Projection) -> None:
+        """Write the rows of every other event."""
+        if isinstance(event.fact, RunQueueSettled):
+            raise Unavailable("The disk could not be read.", code="storageFault")
+        route.apply_event(event, db)
+
+
+def test_an_end_whose_settlement_fails_leaves_nothing(bench: Harness) -> None:
+    """The order that is answered `unavailable` has not ended its run behind the caller's back."""
+    bench.do(bench.start())
+    before = bench.dump("events")
+    failing = Kernel(bench.store, FailingSettlement(), bench.host)
+    order = bench.order(CancelRun("run-1"), identity=bench.client("key"))
+    (result,) = failing.commit((order,), bench.clock.now_ms())
+    assert isinstance(result, Unavailable)
+    assert (bench.dump("events"), bench.dump("host_commands")) == (before, [])
+    assert bench.submit(order).outcome is Outcome.ACCEPTED  # type: ignore[union-attr] # an answer
 
 
 def limit_pages(bench: Harness, pages: int) -> None:
