@@ -9,7 +9,7 @@ revision.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, cast
 
 from pi_workflows.base.sql import Projection
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
@@ -48,44 +48,53 @@ from pi_workflows.domain.run.events import (
 from projections import attempts, effects, lifecycle, requests, runs, updates
 from projections.viewer import runs as viewer_runs
 
-# A projector takes the fact class that its row of the table names; the table alone joins the two.
-_Projector: TypeAlias = Callable[[Stored, Any, Projection], None]
+EventT = TypeVar("EventT", bound=Event)
+_Projector: TypeAlias = Callable[[Stored, Event, Projection], None]
 
-_RUN: Final[tuple[_Projector, ...]] = (runs.changed, attempts.changed)
-_ENDED: Final[tuple[_Projector, ...]] = (*_RUN, requests.closed)
 
-ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = {
-    LeaseClaimed: _RUN,
-    LeaseReleased: _RUN,
-    RunQueued: (runs.queued,),
-    RunStarted: _RUN,
-    RunResumed: _RUN,
-    RunRequeued: _RUN,
-    RunParked: _RUN,
-    RunWorkerNoProgress: _RUN,
-    RunSourceChanged: _RUN,
-    RunEffectAmbiguous: _RUN,
-    RunWaiting: (*_RUN, requests.asked),
-    RunPaused: _RUN,
-    RunResumeRequested: (*_RUN, requests.revised),
-    RunCompleted: _ENDED,
-    RunFailed: _ENDED,
-    RunTimedOut: _ENDED,
-    RunCancelled: _ENDED,
-    RunQueueSettled: _RUN,
-    AttemptStarted: (attempts.started,),
-    AttemptSettled: (attempts.settled, requests.consumed),
-    UpdateRecorded: (updates.recorded,),
-    RequestSubmitted: (*_RUN, requests.submitted),
-    EffectReserved: (effects.reserved,),
-    EffectAttemptStarted: (effects.tried,),
-    EffectAttemptFinished: (effects.closed,),
-    EffectApplied: (effects.closed,),
-    EffectRejected: (effects.closed,),
-    EffectAmbiguous: (effects.closed,),
-    EffectCancelled: (effects.closed,),
-    EffectRecovered: (effects.changed,),
-}
+def _row(
+    kind: type[EventT], *projectors: Callable[[Stored, EventT, Projection], None]
+) -> tuple[type[Event], tuple[_Projector, ...]]:
+    """Join an event class and the projectors that take it; the table forgets which is which."""
+    return kind, cast("tuple[_Projector, ...]", projectors)
+
+
+_RUN: Final = (runs.changed, attempts.changed)
+
+ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
+    (
+        _row(LeaseClaimed, *_RUN),
+        _row(LeaseReleased, *_RUN),
+        _row(RunQueued, runs.queued),
+        _row(RunStarted, *_RUN),
+        _row(RunResumed, *_RUN),
+        _row(RunRequeued, *_RUN),
+        _row(RunParked, *_RUN),
+        _row(RunWorkerNoProgress, *_RUN),
+        _row(RunSourceChanged, *_RUN),
+        _row(RunEffectAmbiguous, *_RUN),
+        _row(RunWaiting, *_RUN, requests.asked),
+        _row(RunPaused, *_RUN),
+        _row(RunResumeRequested, *_RUN, requests.revised),
+        _row(RunCompleted, *_RUN, requests.closed),
+        _row(RunFailed, *_RUN, requests.closed),
+        _row(RunTimedOut, *_RUN, requests.closed),
+        _row(RunCancelled, *_RUN, requests.closed),
+        _row(RunQueueSettled, *_RUN),
+        _row(AttemptStarted, attempts.started),
+        _row(AttemptSettled, attempts.settled, requests.consumed),
+        _row(UpdateRecorded, updates.recorded),
+        _row(RequestSubmitted, *_RUN, requests.submitted),
+        _row(EffectReserved, effects.reserved),
+        _row(EffectAttemptStarted, effects.tried),
+        _row(EffectAttemptFinished, effects.closed),
+        _row(EffectApplied, effects.closed),
+        _row(EffectRejected, effects.closed),
+        _row(EffectAmbiguous, effects.closed),
+        _row(EffectCancelled, effects.closed),
+        _row(EffectRecovered, effects.changed),
+    )
+)
 
 
 def raise_revision(event: Stored, db: Projection) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, cast
 
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.attempt.boundary import (
@@ -58,34 +58,44 @@ from pi_workflows.domain.run.ending import (
 )
 from pi_workflows.domain.run.start import RestartRun, StartRun, restart_run, start_run
 
-# A decider takes the command class that its row of the table names; the table alone joins the two.
-_Decider: TypeAlias = Callable[[Any, Context, Read], Decided]
+CommandT = TypeVar("CommandT", bound=Command)
+_Decider: TypeAlias = Callable[[Command, Context, Read], Decided]
 
-DECIDERS: Final[Mapping[type[Command], _Decider]] = {
-    StartRun: start_run,
-    RestartRun: restart_run,
-    PauseRun: pause_run,
-    ResumeRun: resume_run,
-    CancelRun: cancel_run,
-    AnswerCheckpoint: answer_checkpoint,
-    ResolveEffect: resolve_effect,
-    ClaimRun: claim_run,
-    MarkReady: mark_ready,
-    FailLaunch: fail_launch,
-    LoseRunner: lose_runner,
-    ReleaseClaim: release_claim,
-    StartAttempt: start_attempt,
-    FinishAttempt: finish_attempt,
-    Requeue: requeue,
-    WaitForInput: wait_for_input,
-    RecordUpdate: record_update,
-    ReserveEffect: reserve_effect,
-    BeginEffect: begin_effect,
-    SettleEffect: settle_effect,
-    FinishRun: finish_run,
-    FailRun: fail_run,
-    SettleQueue: settle_queue,
-}
+
+def _row(
+    kind: type[CommandT], decider: Callable[[CommandT, Context, Read], Decided]
+) -> tuple[type[Command], _Decider]:
+    """Join a command class and the decider that takes it; the table forgets which is which."""
+    return kind, cast("_Decider", decider)
+
+
+DECIDERS: Final[Mapping[type[Command], _Decider]] = dict(
+    (
+        _row(StartRun, start_run),
+        _row(RestartRun, restart_run),
+        _row(PauseRun, pause_run),
+        _row(ResumeRun, resume_run),
+        _row(CancelRun, cancel_run),
+        _row(AnswerCheckpoint, answer_checkpoint),
+        _row(ResolveEffect, resolve_effect),
+        _row(ClaimRun, claim_run),
+        _row(MarkReady, mark_ready),
+        _row(FailLaunch, fail_launch),
+        _row(LoseRunner, lose_runner),
+        _row(ReleaseClaim, release_claim),
+        _row(StartAttempt, start_attempt),
+        _row(FinishAttempt, finish_attempt),
+        _row(Requeue, requeue),
+        _row(WaitForInput, wait_for_input),
+        _row(RecordUpdate, record_update),
+        _row(ReserveEffect, reserve_effect),
+        _row(BeginEffect, begin_effect),
+        _row(SettleEffect, settle_effect),
+        _row(FinishRun, finish_run),
+        _row(FailRun, fail_run),
+        _row(SettleQueue, settle_queue),
+    )
+)
 
 
 def decide(command: Command, context: Context, read: Read) -> Decided:

@@ -82,7 +82,7 @@ def _help(command: Any, path: list[str], parent: click.Context | None) -> Iterat
 
 def _operations() -> str:
     """Return the table of operations and their payloads."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for operation, spec in OPERATIONS.items():
         fields = [
             f"`{field.alias or name}`{'' if field.is_required() else '?'}"

@@ -68,7 +68,7 @@ def test_every_other_python_example_passes_the_type_checker(tmp_path: Path) -> N
 
 def commands() -> list[tuple[Block, list[str]]]:
     """Return each command line that the pages show, without its comment."""
-    found = []
+    found: list[tuple[Block, list[str]]] = []
     for block in blocks("console"):
         for line in block.text.split("\n"):
             words = shlex.split(line.removeprefix("$ "), comments=True)

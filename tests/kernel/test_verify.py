@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
-import apsw.ext
 import pytest
 
 from migrations_forbidden import schema_text
@@ -15,6 +14,7 @@ from pi_workflows.kernel.comparison import SQL as COMPARED
 from pi_workflows.kernel.order import WorkerIdentity
 from pi_workflows.kernel.verify import SQL as RULES
 from pi_workflows.kernel.verify import Verification, verify
+from pi_workflows.store.driver import Connection, connect
 from pi_workflows.store.inactive import create_scratch, open_inactive
 from projections import route
 from tests.kernel.harness import Harness, begin, end, finish, reserve, settle, try_effect
@@ -111,9 +111,9 @@ def stopped(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def hand(file: Path) -> Iterator[apsw.Connection]:
+def hand(file: Path) -> Generator[Connection]:
     """Let a hand change the file behind our back."""
-    connection = apsw.Connection(str(file))
+    connection = connect(str(file))
     try:
         yield connection
     finally:
@@ -206,7 +206,7 @@ def test_a_changed_value_is_found(stopped: Path) -> None:
 
 def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
     """No column that names a value is forgotten, but the ones of text and of tables to come."""
-    connection = apsw.Connection(":memory:")
+    connection = connect(":memory:")
     connection.execute(schema_text())
     named = {
         (str(table), str(key[3]))
@@ -214,15 +214,21 @@ def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
         for key in connection.execute(f"PRAGMA foreign_key_list({table})")
         if key[2] == "blobs" and str(table) not in UNWRITTEN
     }
-    info = apsw.ext.query_info(connection, RULES["media"].text, actions=True)
-    assert info.actions is not None
-    read = {(action.table_name, action.column_name) for action in info.actions}
+    read: set[tuple[str | None, str | None]] = set()
+
+    def note(action: int, table: str | None, column: str | None, *_: str | None) -> int:
+        if action == apsw.SQLITE_READ:
+            read.add((table, column))
+        return apsw.SQLITE_OK
+
+    connection.authorizer = note
+    connection.execute(f"EXPLAIN {RULES['media'].text}")
     assert {column for column in named if column not in read} == TEXT
 
 
 def test_every_column_that_the_log_gives_is_compared() -> None:
     """No table and no column of a projection is forgotten, and the key's columns come first."""
-    connection = apsw.Connection(":memory:")
+    connection = connect(":memory:")
     connection.execute(schema_text())
     tables = {
         str(name)
@@ -233,8 +239,8 @@ def test_every_column_that_the_log_gives_is_compared() -> None:
         info = list(connection.execute(f"PRAGMA table_info({table})"))
         columns = {str(row[1]) for row in info}
         key = [str(row[1]) for row in sorted(info, key=lambda row: int(str(row[5]))) if row[5]]
-        compared = [
-            column[0] for column in apsw.ext.query_info(connection, statement.text).description
-        ]
+        connection.execute(f"CREATE VIEW compared_{table} AS {statement.text}")
+        seen = connection.execute(f"PRAGMA table_info(compared_{table})")
+        compared = [str(row[1]) for row in seen]
         assert set(compared) == columns - PROCESS_LOCAL.get(table, set()), table
         assert compared[: len(key)] == key, table

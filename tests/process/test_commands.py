@@ -112,8 +112,7 @@ def command(installation: Installation, *arguments: str) -> tuple[int, dict[str,
         check=False,
         timeout=120,
     )
-    document = json.loads(done.stdout.splitlines()[-1])
-    assert isinstance(document, dict)
+    document: dict[str, Json] = json.loads(done.stdout.splitlines()[-1])
     return done.returncode, document
 
 
@@ -172,7 +171,7 @@ def test_a_cancel_leaves_no_process(served: Installation) -> None:
 
 def sleeping(root: Path) -> list[str]:
     """Return the command lines of the tree's sleepers that work in a directory."""
-    found = []
+    found: list[str] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
