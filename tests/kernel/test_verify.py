@@ -211,7 +211,7 @@ def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
     named = {
         (str(table), str(key[3]))
         for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        for key in connection.execute(f"PRAGMA foreign_key_list({table})")
+        for key in connection.execute(f"PRAGMA foreign_key_list({table!s})")
         if key[2] == "blobs" and str(table) not in UNWRITTEN
     }
     read: set[tuple[str | None, str | None]] = set()
