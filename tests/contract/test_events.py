@@ -125,6 +125,8 @@ def manual(bench: Harness) -> None:
     bench.do(LoseRunner("manual", 0, counted=False, detail="server lost"), permit=permit)
     bench.do(ResolveEffect("manual", effect_id, 1, "confirm", "seen on the dashboard"))
     bench.relaunch("manual")
+    bench.store.close()
+    bench.reopen()
     bench.do(ReleaseClaim("manual"))
     bench.do(LoseRunner("manual", 0, counted=False, detail="server lost"))
 
