@@ -250,9 +250,13 @@ def _require_account(command: SettleEffect) -> None:
     """Refuse a try whose end and account contradict one another."""
     require_json("result", command.result)
     if (command.outcome == "applied") != (command.result is not None):
-        raise TransitionDenied("A try has a result exactly when it was applied.", code="resultMismatch")
+        raise TransitionDenied(
+            "A try has a result exactly when it was applied.", code="resultMismatch"
+        )
     if (command.outcome == "rejected") != (command.failure is not None):
-        raise TransitionDenied("A try has an error exactly when it was rejected.", code="errorMismatch")
+        raise TransitionDenied(
+            "A try has an error exactly when it was rejected.", code="errorMismatch"
+        )
 
 
 def _settled(
