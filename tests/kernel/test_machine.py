@@ -260,6 +260,8 @@ class Machine(RuleBasedStateMachine):
             assert (answer.code is not None) == (answer.error is not None)
             assert not (answer.error and answer.events)
             assert not invariants.doubled(answer)
+            if is_kept and order.permit is not None and answer.error is None:
+                assert order.permit == self.permits.get(order.commands[0].run_id)
             is_lost = answer.outcome is Outcome.CLAIM_LOST or answer.code == "staleRevision"
             is_stored = answer.outcome is not Outcome.CLAIM_LOST
             if isinstance(order.identity, WorkerIdentity):
