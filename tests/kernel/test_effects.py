@@ -251,3 +251,30 @@ def test_a_declared_retry_reopens_a_rejected_idempotent_effect(bench: Harness) -
     bench.do(settle(effect_id, number=2), permit=permit)
     assert tries(bench) == ["rejected", "applied"]
     assert effect(bench) == ("applied", 2, True)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "result"),
+    [
+        ('{"id": 7}', {"id": 7}),
+        ("seen", {"confirmed": True, "evidence": "seen"}),
+        ("[1]", {"confirmed": True, "evidence": "[1]"}),
+    ],
+)
+def test_what_a_person_confirms_is_the_result(
+    bench: Harness, evidence: str, result: canonical.Json
+) -> None:
+    """A JSON object stands for what the action would have returned; other text is evidence."""
+    permit = bench.launch(workflow=MANUAL)
+    effect_id = reserved(bench, permit, "manual")
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(LoseRunner("run-1", 0, counted=False, detail="server lost"), permit=permit)
+    bench.do(ResolveEffect("run-1", effect_id, 1, "confirm", evidence))
+    permit = bench.relaunch()
+    bench.do(begin("deploy", number=2, node_type="action"), permit=permit)
+    values = bench.do(reserve("deploy", "manual", number=2), permit=permit).values
+    assert isinstance(values, dict)
+    digest = values["result"]
+    assert isinstance(digest, str)
+    with bench.store.snapshot() as read:
+        assert canonical.decode(read.blob(bytes.fromhex(digest))) == result

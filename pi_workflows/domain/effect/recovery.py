@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import RevisionConflict, TransitionDenied
+from pi_workflows.base.canonical import decode
+from pi_workflows.base.errors import PayloadInvalid, RevisionConflict, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.effect.events import EffectRecovered
@@ -26,7 +27,7 @@ class ResolveEffect(Command):
         effect_id: The effect.
         attempt_number: The try that the person judges.
         action: `confirm`, it happened; `retry`, do it again; `reject`, it did not happen.
-        evidence: Why they believe it.
+        evidence: Why they believe it; of a confirmed effect a JSON object is its result.
     """
 
     effect_id: str
@@ -92,7 +93,7 @@ def _resolved(
     if command.action == "retry":
         return effect.change("pending"), None
     if command.action == "confirm":
-        value = Blob.json({"confirmed": True, "evidence": command.evidence})
+        value = _confirmed(command.evidence)
         change = effect.change("applied")
         named = {"result_hash": value.hex, "settled_at": context.at_ms}
     else:
@@ -100,3 +101,17 @@ def _resolved(
         change = effect.change("rejected")
         named = {"error_hash": value.hex, "settled_at": context.at_ms}
     return change.model_copy(update=named), value
+
+
+def _confirmed(evidence: str) -> Blob:
+    """Return the result of an effect that a person saw happen.
+
+    A JSON object is what the action would have returned; any other text is only evidence.
+    """
+    try:
+        value = decode(evidence.encode())
+    except PayloadInvalid:
+        value = None
+    if isinstance(value, dict):
+        return Blob.json(value)
+    return Blob.json({"confirmed": True, "evidence": evidence})
