@@ -18,7 +18,7 @@ SELECT mount_path, source_type, source_ref, source_revision
 FROM run_sources WHERE run_id = :run_id ORDER BY mount_path
 
 -- name: answered
--- The accepted answer that an open attempt waits to end with.
+-- The accepted answer that an open attempt waits to end with; it is consumed when the attempt ends.
 SELECT a.attempt_id, a.node_id, a.visit_number, q.request_id,
        s.payload_hash, b.media_type, b.byte_length,
        CASE WHEN b.byte_length <= :carried_bytes THEN b.content END
@@ -27,4 +27,3 @@ CROSS JOIN interactive_requests AS q ON q.attempt_id = a.attempt_id
 CROSS JOIN interactive_submissions AS s ON s.submission_id = q.accepted_submission_id
 CROSS JOIN blobs AS b ON b.blob_hash = s.payload_hash
 WHERE a.run_id = :run_id AND a.status IN ('pending', 'running', 'waiting')
-  AND q.status = 'settled' AND q.consumed_at IS NULL

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -15,6 +17,7 @@ from pi_workflows.base.limits import (
     SNAPSHOT_BYTES_MAX,
     VIEW_DEFINITION_BYTES_MAX,
 )
+from pi_workflows.cli.content import plain
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint
@@ -314,18 +317,33 @@ def test_a_large_definition_is_shown_by_windows(bench: Harness) -> None:
     """Over 128 KiB the nodes and edges around the current node are shown, the whole referred to."""
     names = [f"node-{index:04}" for index in range(400)]
     nodes: dict[str, dict[str, Json]] = {name: {"summary": "s" * 400} for name in names}
-    workflow = definition(nodes, line(names))
+    edges: list[Document] = [
+        {"from": here, "on": "$", "cases": {"$artifact": following}}
+        for here, following in pairwise(names)
+    ]
+    # The first node leads into the middle.
+    edges[0]["cases"] = {"on": "node-0001", "far": "node-0200"}
+    workflow = definition(nodes, edges)
     assert len(workflow.content) > VIEW_DEFINITION_BYTES_MAX
     permit = bench.launch(workflow=workflow)
     bench.do(begin("node-0000"), permit=permit)
+    bench.do(end("node-0000", "far"), begin("node-0200"), permit=permit)
     shown = at(view(bench), "workflow")
     assert at(shown, "schema") == "pi-workflows.definition-snapshot.v1"
-    assert (at(shown, "nodeStart"), at(shown, "nodeTotal"), at(shown, "edgeTotal")) == (0, 400, 399)
-    window = at(shown, "nodes")
+    assert (at(shown, "nodeTotal"), at(shown, "edgeTotal")) == (400, 399)
+    window, start = at(shown, "nodes"), at(shown, "nodeStart")
     assert isinstance(window, dict)
-    assert list(window) == names[: len(window)]
+    assert isinstance(start, int)
+    assert list(window) == names[start : start + len(window)]
     assert 100 < len(window) < 256
+    assert abs(start + len(window) // 2 - 200) <= 1
     assert len(canonical.encode(window)) <= PAGE_BYTES_MAX
+    near, first = at(shown, "edges"), at(shown, "edgeStart")
+    assert isinstance(near, list)
+    assert isinstance(first, int)
+    assert plain(near) == edges[first : first + len(near)]
+    assert abs(first + len(near) // 2 - 200) <= 1
+    assert at(near, 0, "cases") == {"$escaped": {"$artifact": f"node-{first + 1:04}"}}
     assert at(shown, "content", "$artifact", "sha256") == workflow.hex
 
 
