@@ -6,13 +6,13 @@ Every projection again, in an empty database, through the same projectors.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from typing import Final, NamedTuple
 
 from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob, MediaType
-from pi_workflows.base.errors import Corrupt
+from pi_workflows.base.errors import Corrupt, PayloadInvalid
 from pi_workflows.base.sql import load
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import Stored, ViewRef
@@ -109,7 +109,7 @@ class _Replay:
             self.finish(tx)
         try:
             self._projectors.raise_revision(stored, tx.projection)
-            tx.restore(event, _named(event))
+            tx.restore(event, named(event))
             self._projectors.apply_event(stored, tx.projection)
         except AssertionError as error:
             # Live, the same event was projected: here the log itself is at fault.
@@ -135,13 +135,14 @@ class _Replay:
         self._shown = []
 
 
-def _named(event: StoredEvent) -> tuple[bytes, ...]:
-    """Return the digests of the blobs that an event's payload names, in order."""
-    payload = canonical.decode(event.payload)
-    return tuple(sorted({bytes.fromhex(name) for name in named_blobs(payload)}))
+def named(event: StoredEvent) -> tuple[bytes, ...]:
+    """Return the digests of the values that an event's payload names, in order.
 
-
-def stored_links(source: Snapshot) -> Iterator[tuple[StoredEvent, tuple[bytes, ...]]]:
-    """Yield each event of a log with the blobs that its payload names."""
-    for event in events(source):
-        yield event, _named(event)
+    Raises:
+        Corrupt: The payload is no JSON, or a name in it is no digest.
+    """
+    try:
+        payload = canonical.decode(event.payload)
+        return tuple(sorted({bytes.fromhex(name) for name in named_blobs(payload)}))
+    except (PayloadInvalid, ValueError) as error:
+        raise Corrupt(f"Event {event.event_seq} cannot be read.", code="eventShape") from error

@@ -16,7 +16,7 @@ from pi_workflows.base.sql import SqlValue, Statement, load
 from pi_workflows.domain.events import EVENTS, decode
 from pi_workflows.kernel import comparison
 from pi_workflows.kernel.projectors import Projectors
-from pi_workflows.kernel.rebuild import rebuild, stored_links
+from pi_workflows.kernel.rebuild import named, rebuild
 from pi_workflows.store.inactive import Scratch
 from pi_workflows.store.log import events, stored_event_digest
 from pi_workflows.store.receipts import receipt_digest
@@ -158,7 +158,11 @@ def verify(
         if is_over():
             return _result(found, tuple(checked), is_partial=True)
         progress(name, 0)
-        finder(found)
+        try:
+            finder(found)
+        except Corrupt as error:
+            # Damage that the check stumbled over: what it could not read is what it found.
+            found.add(error.reason_code, error.message, "")
         checked[name] = None
     return _result(found, tuple(checked))
 
@@ -382,9 +386,14 @@ def _run_of(source: Snapshot, resource_id: str) -> str:
 
 def _event_links(source: Snapshot, found: _Findings) -> None:
     """Note every event whose links are not the blobs that its payload names."""
-    for event, named in stored_links(source):
+    for event in events(source):
         linked = source.all(bytes, SQL["linked_blobs"], event_seq=event.event_seq)
-        if tuple(linked) != named:
+        try:
+            is_linked = tuple(linked) == named(event)
+        except Corrupt:
+            # Its shape is another violation.
+            continue
+        if not is_linked:
             found.add(
                 "eventBlobs",
                 "An event's links are not the values that it names",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import apsw
 import pytest
 
 from migrations_forbidden import schema_text
+from pi_workflows.base.errors import Corrupt, Incompatible
 from pi_workflows.kernel.comparison import SQL as COMPARED
 from pi_workflows.kernel.order import WorkerIdentity
 from pi_workflows.kernel.verify import SQL as RULES
@@ -244,3 +246,34 @@ def test_every_column_that_the_log_gives_is_compared() -> None:
         compared = [str(row[1]) for row in seen]
         assert set(compared) == columns - PROCESS_LOCAL.get(table, set()), table
         assert compared[: len(key)] == key, table
+
+
+@pytest.mark.slow
+def test_a_flipped_byte_ends_no_check(stopped: Path) -> None:
+    """Wherever a byte was changed, verification says what it finds instead of giving up."""
+    sound = stopped.read_bytes()
+    chance = random.Random(5)  # noqa: S311 - which bytes, not a secret
+    found = 0
+    for _ in range(60):
+        damaged = bytearray(sound)
+        for _ in range(4):
+            damaged[chance.randrange(4_096, len(sound))] ^= 1 << chance.randrange(8)
+        stopped.write_bytes(damaged)
+        try:
+            found += bool(check(stopped).violations)
+        except (Corrupt, Incompatible):
+            found += 1
+    assert found > 0
+    stopped.write_bytes(sound)
+
+
+def test_a_payload_that_is_no_json_is_a_violation(stopped: Path) -> None:
+    """A damaged event is reported with the others, and every later check still runs."""
+    with hand(stopped) as connection:
+        connection.execute(
+            "UPDATE blobs SET content = CAST(replace(CAST(content AS TEXT), '{', '[') AS BLOB)"
+            " WHERE blob_hash = (SELECT payload_hash FROM events WHERE event_seq = 4)"
+        )
+    result = check(stopped)
+    assert {"blobDigest", "eventShape", "replay"} <= {found.code for found in result.violations}
+    assert result.checked == check(stopped).checked
