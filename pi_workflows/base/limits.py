@@ -68,11 +68,13 @@ INPUT_BYTES_MAX: Final = 512 * _KIB
 ANSWER_BYTES_MAX: Final = 512 * _KIB
 # Events hold facts and the names of blobs, never bodies.
 EVENT_PAYLOAD_BYTES_MAX: Final = 64 * _KIB
+# Why a run was parked, in the event itself: a line for the trace; the whole error is a value.
+DETAIL_CHARS_MAX: Final = 200
 # Values go between runner and server in verified parts; base64 makes 4/3 of it, which fits a frame.
 CONTENT_PART_BYTES_MAX: Final = 512 * _KIB
 # A content chunk to a viewer, before base64: small enough to leave a connection responsive.
 CONTENT_CHUNK_BYTES_MAX: Final = 192 * _KIB
-# Data of one progress update, and how many (type, key) pairs a run keeps.
+# Data of one progress update, and how many (type, key) pairs an attempt keeps.
 UPDATE_DATA_BYTES_MAX: Final = 64 * _KIB
 UPDATE_KEYS_MAX: Final = 1_024
 # Updates of one run: a steady rate and the burst above it; refused, not queued.

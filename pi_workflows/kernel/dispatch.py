@@ -319,9 +319,12 @@ class _Execution:
     def _revision(self) -> int | None:
         """Return the revision that the caller is told.
 
-        A runner's is its run's; everybody else's is that of the resource of the first event.
+        A runner's is its run's; everybody else's is that of the resource of the first event, or of
+        the run that an adopted command made before.
         """
-        resource_id = ids.resource_id("run", self.order.commands[0].run_id)
+        named = self.receipt.get("runId")
+        run_id = named if isinstance(named, str) else self.order.commands[0].run_id
+        resource_id = ids.resource_id("run", run_id)
         if self.events and not isinstance(self.order.identity, WorkerIdentity):
             resource_id = self.events[0].resource_id
         row = self.tx.read.one(_Number, SQL["revision"], resource_id=resource_id)

@@ -278,3 +278,26 @@ def test_what_a_person_confirms_is_the_result(
     assert isinstance(digest, str)
     with bench.store.snapshot() as read:
         assert canonical.decode(read.blob(bytes.fromhex(digest))) == result
+
+
+def test_an_action_succeeds_only_with_its_effect(bench: Harness) -> None:
+    """A pending effect is neither dropped nor forgotten by an attempt that claims success."""
+    permit = bench.launch(workflow=IDEMPOTENT)
+    effect_id = reserved(bench, permit, "idempotent")
+    assert bench.answer(end("deploy", {"id": 7}), permit=permit).code == "effectNotApplied"
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(settle(effect_id), permit=permit)
+    bench.do(end("deploy", {"id": 7}), permit=permit)
+
+
+def test_a_verdict_on_a_paused_runs_effect_leaves_it_paused(bench: Harness) -> None:
+    """The effect is settled; the run goes on only when it is resumed."""
+    permit = bench.launch(workflow=MANUAL)
+    effect_id = reserved(bench, permit, "manual")
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(PauseRun("run-1"))
+    bench.do(LoseRunner("run-1", 0, counted=False, detail="server lost"), permit=permit)
+    bench.do(ResolveEffect("run-1", effect_id, 1, "confirm", "seen"))
+    assert run(bench)[:2] == ("running", "parked")
+    bench.do(ResumeRun("run-1"))
+    assert run(bench) == ("queued", "queued", None)

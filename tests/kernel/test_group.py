@@ -9,6 +9,7 @@ from pi_workflows.base.sql import Projection
 from pi_workflows.domain.fact import Stored
 from pi_workflows.domain.run.control import CancelRun, PauseRun
 from pi_workflows.domain.run.events import RunQueueSettled
+from pi_workflows.domain.run.start import RestartRun
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
 from pi_workflows.kernel.order import Answer, WorkerIdentity
@@ -176,3 +177,13 @@ def test_a_full_disk_answers_unavailable_and_changes_nothing(bench: Harness) -> 
     assert [row[0] for row in bench.dump("runs")] == ["run-0"]
     limit_pages(bench, 1_000_000)
     bench.do(bench.start("run-1"))
+
+
+def test_an_adopted_restart_answers_like_the_first(bench: Harness) -> None:
+    """Under another key too, the caller is told the child's revision and not the parent's."""
+    bench.do(bench.start())
+    bench.do(CancelRun("run-1"))
+    command = RestartRun("run-1", bench.revision())
+    first = bench.do(command, identity=bench.client("one"))
+    again = bench.do(command, identity=bench.client("two"))
+    assert (again.receipt, again.revision) == (first.receipt, first.revision)

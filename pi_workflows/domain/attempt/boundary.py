@@ -11,9 +11,10 @@ from pi_workflows.base.canonical import decode
 from pi_workflows.base.errors import LimitExceeded, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.base.units import NS_PER_MS
+from pi_workflows.definition.effects import effect_key
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
-from pi_workflows.definition.snapshot import Snapshot
+from pi_workflows.definition.snapshot import Node, Snapshot
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
@@ -337,10 +338,20 @@ def _left_effects(
     if any(effect.status == "applying" for effect in left):
         raise TransitionDenied("The attempt's effect is under way.", code="effectApplying")
     node = snapshot_of(read, state).nodes[attempt.node_id]
+    if command.outcome == "ok" and not _is_applied(read, state, attempt, node):
+        raise TransitionDenied("An action that succeeded has its effect.", code="effectNotApplied")
     tries = visit_tries(read, state.run_id, attempt.node_id, attempt.visit_number) + 1
     if retry_delay_ms(node, command.outcome, tries) is not None:
         return []
     return [effects.cancelled(effect, at_ms) for effect in left]
+
+
+def _is_applied(read: Read, state: RunState, attempt: OpenAttempt, node: Node) -> bool:
+    """Whether the effect of an action's visit was applied."""
+    assert node.effect is not None, "an action without an effect"
+    key = effect_key(state.run_id, node.effect.type, attempt.node_id, attempt.visit_number)
+    effect_id = ids.effect_id(state.resource_id, node.effect.type, key)
+    return effects.is_applied(read, effect_id)
 
 
 def requeue(command: Requeue, context: Context, read: Read) -> Decided:

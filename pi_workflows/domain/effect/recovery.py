@@ -63,14 +63,14 @@ def resolve_effect(command: ResolveEffect, context: Context, read: Read) -> Deci
     change, value = _resolved(command, context, effect)
     event = EffectRecovered(effect=change, action=command.action, evidence_hash=evidence.hex)
     drafts: list[Draft] = [effect.draft(event)]
-    if not state.is_terminal:
-        queue = state.queue(
-            "parked" if state.paused else "queued", available_at=context.at_ms
-        ).model_copy(update={"consecutive_errors": 0})
+    # A paused run goes on when it is resumed, which reads the effect as it stands then.
+    if not state.is_terminal and not state.paused:
         requeued = RunRequeued(
             run_id=state.run_id,
-            run=state.run(status=None if state.paused else "queued"),
-            queue=queue,
+            run=state.run(status="queued"),
+            queue=state.queue("queued", available_at=context.at_ms).model_copy(
+                update={"consecutive_errors": 0}
+            ),
             reason=f"effect {command.action}",
         )
         drafts.append(state.draft(requeued))

@@ -98,6 +98,12 @@ def effect_state(read: Read, effect_id: str) -> EffectState:
     return state
 
 
+def is_applied(read: Read, effect_id: str) -> bool:
+    """Whether an effect happened and its result is stored; not when there is no such effect."""
+    state = read.one(EffectState, SQL["effect_state"], effect_id=effect_id)
+    return state is not None and state.status == "applied"
+
+
 def unsettled(read: Read, run_resource_id: str) -> list[EffectState]:
     """Return the run's effects that are promised or under way, in the order of their IDs."""
     return read.all(EffectState, SQL["unsettled_effects"], resource_id=run_resource_id)

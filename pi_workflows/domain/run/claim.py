@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Outcome, TransitionDenied
-from pi_workflows.base.limits import NO_PROGRESS_DELAYS_MS, NO_PROGRESS_LAUNCHES_MAX
+from pi_workflows.base.limits import (
+    DETAIL_CHARS_MAX,
+    NO_PROGRESS_DELAYS_MS,
+    NO_PROGRESS_LAUNCHES_MAX,
+)
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.attempt.boundary import due_node
 from pi_workflows.domain.effect import state as effects
@@ -141,7 +145,7 @@ def fail_launch(command: FailLaunch, context: Context, read: Read) -> Decided:
         run_id=state.run_id,
         queue=parked(state, command.failure.code, error),
         code=command.failure.code,
-        detail=command.failure.message,
+        detail=command.failure.message.split("\n", 1)[0][:DETAIL_CHARS_MAX],
     )
     return Decided(drafts=(state.draft(event),), blobs=(error,))
 
