@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import ProtocolViolation
-from pi_workflows.base.limits import CONTENT_UNNAMED_BYTES_MAX
+from pi_workflows.base.errors import PayloadInvalid, ProtocolViolation
+from pi_workflows.base.limits import CONTENT_UNNAMED_BYTES_MAX, VALUE_DEPTH_MAX
 from pi_workflows.protocol.content import (
     Assembly,
     BlobRef,
@@ -42,7 +43,8 @@ class Incoming:
         """Take a part.
 
         Raises:
-            ProtocolViolation: `contentMismatch`, or `contentUnnamed`: too much that nothing named.
+            ProtocolViolation: `contentMismatch`; `contentUnnamed`: too much that nothing named;
+                `contentUnreadable`: not what its media type says.
         """
         assembly = self._assemblies.get(part.sha256)
         if assembly is None:
@@ -54,6 +56,7 @@ class Incoming:
                 )
         blob = assembly.add(part)
         if blob is not None:
+            _require_readable(blob)
             self._values[part.sha256] = blob
             del self._assemblies[part.sha256]
 
@@ -78,6 +81,17 @@ class Incoming:
             self._values.pop(blob.hex, None)
             if blob.hex not in self._assemblies:
                 self._sizes.pop(blob.hex, None)
+
+
+def _require_readable(blob: Blob) -> None:
+    """Refuse a value that nobody could read: an author's code shares the runner's channel."""
+    try:
+        if blob.media_type == "application/json":
+            canonical.decode_canonical(blob.content, depth_max=VALUE_DEPTH_MAX)
+        else:
+            blob.content.decode()
+    except (PayloadInvalid, UnicodeDecodeError) as error:
+        raise ProtocolViolation("unreadable content", code="contentUnreadable") from error
 
 
 class Outgoing:
