@@ -58,7 +58,8 @@ def _words(operation: Operation, reply: Reply) -> str:
     if receipt.get("waitingForInteraction") is True:
         return "waits for its answer again"
     detail = receipt.get("detail")
-    return f"{done} ({detail})" if isinstance(detail, str) and detail else done
+    is_news = isinstance(detail, str) and detail and detail not in done
+    return f"{done} ({detail})" if is_news else done
 
 
 def restart_run(invocation: Invocation, typed: str) -> int:

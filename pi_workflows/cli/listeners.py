@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pi_workflows.base.canonical import Json
 from pi_workflows.cli.following import Followed
 from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.run_view import TraceItem
 from pi_workflows.cli.trace import change_document, change_line, described, is_inner
+
+_ENDS: Final = frozenset({"run.completed", "run.failed", "run.timed_out", "run.cancelled"})
 
 
 class Silence:
@@ -35,14 +39,17 @@ class Silence:
 
 
 class PlainProgress(Silence):
-    """Writes what a run does to standard error, without the server's own business."""
+    """Writes what a run does to standard error: not the server's own business, not the end.
+
+    What the run came to is said when it is known in full.
+    """
 
     def __init__(self, output: Output) -> None:
         self._output = output
 
     def changed(self, run: Followed, item: TraceItem) -> None:
         """Write an event."""
-        if not is_inner(item):
+        if not is_inner(item) and item.type not in _ENDS:
             subject = item.node_id or run.run_id
             event = item.type.partition(".")[2].replace("_", " ")
             words = described(item)
@@ -94,6 +101,9 @@ class ChangeDocuments(Silence):
 
 def end_line(run: Followed, outcome: Outcome) -> str:
     """Return how following a run ended, as people read it."""
+    if outcome.name == "deadline":
+        standing = f"still {run.view.display.status}" if run.view is not None else "not there yet"
+        return f"{run.run_id}: {standing}; the deadline has passed"
     name = outcome.name.replace("_", " ")
     reason = run.view.display.reason if run.view is not None else None
     return f"{run.run_id}: {name}{f'. {reason}' if reason else ''}"

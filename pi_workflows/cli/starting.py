@@ -243,8 +243,10 @@ class _Attendance:
 
 def _summary(view: RunView, name: str) -> str:
     """Return the end of a run that was followed, in one line."""
+    if name == "deadline":
+        return f"{view.run_id} is still {view.display.status}."
+    reason = f": {view.display.reason}" if view.display.reason and name != "waiting" else ""
     if view.state.finished_at is None:
-        return f"{view.run_id} is {name}."
+        return f"{view.run_id} is {name}{reason or '.'}"
     took = duration(view.state.finished_at - view.state.created_at)
-    reason = f": {view.display.reason}" if view.display.reason else ""
     return f"{view.run_id} {name.replace('_', ' ')} after {took}{reason}"

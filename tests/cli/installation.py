@@ -20,6 +20,8 @@ from pi_workflows.cli.main import run
 
 PROGRAM: Final = "from pi_workflows.cli.main import main; main()"
 WORKFLOWS: Final = Path(__file__).parent / "workflows"
+# What the terminal of whoever runs the tests would say.
+_SCREEN: Final = frozenset({"COLUMNS", "LINES", "NO_COLOR"})
 _FRAME_DEPTH: Final = 128
 
 
@@ -80,7 +82,7 @@ class Installation:
     def variables(self) -> dict[str, str]:
         """The environment of a command."""
         return {
-            **{name: text for name, text in os.environ.items() if name != "NO_COLOR"},
+            **{name: text for name, text in os.environ.items() if name not in _SCREEN},
             "PI_WORKFLOWS_STATE_DIR": str(self.state),
             **self.environment,
         }

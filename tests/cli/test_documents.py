@@ -203,7 +203,9 @@ def test_state(fresh: Installation, snapshot: SnapshotAssertion) -> None:
     assert isinstance(status, dict)
     sizes = {"sizeBytes": "<bytes>", "walBytes": "<bytes>"}
     assert {**status, **sizes} == snapshot(name="status")
-    assert seen(fresh.cli("state", "verify", "--json"), fresh) == snapshot(name="verify")
+    found = seen(fresh.cli("state", "verify", "--json"), fresh)
+    assert isinstance(found, dict)
+    assert {**found, "checked": "<checks>"} == snapshot(name="verify")
     copy = fresh.root / "copy.sqlite"
     backup = seen(fresh.cli("state", "backup", "../copy.sqlite", "--json"), fresh)
     assert isinstance(backup, dict)

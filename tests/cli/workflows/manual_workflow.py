@@ -6,7 +6,16 @@ from datetime import timedelta
 
 from pydantic import BaseModel
 
-from pi_workflows import Command, Context, compute, define_workflow, edge, manual_effect, shell
+from pi_workflows import (
+    Command,
+    Context,
+    ShellResult,
+    compute,
+    define_workflow,
+    edge,
+    manual_effect,
+    shell,
+)
 
 
 class Settings(BaseModel):
@@ -15,9 +24,15 @@ class Settings(BaseModel):
     gate: str
 
 
+def said(result: ShellResult) -> object:
+    """Return what was said; a person's confirmation stands in its place."""
+    return {"said": result.stdout}
+
+
 pay = shell(
     lambda ctx: Command(["cat", ctx.input.gate]),
     effect=manual_effect("invoice.pay"),
+    parse=said,
     timeout=timedelta(milliseconds=300),
 )
 

@@ -1,0 +1,157 @@
+"""The picture of a run: every status by symbol and word, the graph in a reader's order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.cli.output import plain
+from pi_workflows.cli.picture import Scene, picture
+from pi_workflows.cli.run_view import RunView
+from tests.cli.views import START_MS, run_view, step
+
+LINE: list[Json] = [{"from": "one", "to": "two"}]
+STATUSES = (
+    "queued",
+    "running",
+    "waiting",
+    "paused",
+    "ambiguous",
+    "completed",
+    "failed",
+    "timed_out",
+    "cancelled",
+)
+
+
+NOW = Scene(now_ms=START_MS + 65_000)
+
+
+def drawn(view: RunView, scene: Scene = NOW) -> list[str]:
+    """Return a picture as plain lines."""
+    return [plain(line) for line in picture(view, scene)]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status(status: str, snapshot: SnapshotAssertion) -> None:
+    """Each status has a symbol and a word, with Unicode and without, and its reason."""
+    view = run_view(
+        {"one": {}, "two": {}}, LINE, status=status, reason="Why.", state={"currentNode": "two"}
+    )
+    assert [*drawn(view), *drawn(view, replace(NOW, has_unicode=False))] == snapshot
+
+
+def test_a_run_in_full(snapshot: SnapshotAssertion) -> None:
+    """Attempts, ways taken, errors, the node that works with its progress, what comes later."""
+    nodes: dict[str, dict[str, Json]] = {
+        "fetch": {"type": "action", "actionForm": "shell"},
+        "check": {},
+        "mend": {},
+        "copy": {},
+        "end": {},
+    }
+    edges: list[Json] = [
+        {"from": "fetch", "to": "check"},
+        {"from": "check", "on": "$.ok", "cases": {"no": "mend", "yes": "copy"}},
+        {"from": "mend", "to": "check"},
+        {"from": "copy", "to": "end"},
+    ]
+    view = run_view(
+        nodes,
+        edges,
+        graphSteps=[
+            step("fetch", "failed", number=3),
+            step("check", "ok", start=4_000, number=2),
+            step("mend", "ok", start=2_000),
+        ],
+        takenTransitions=["check->copy", "check->mend", "fetch->check", "mend->check"],
+        state={
+            "title": "Nightly \x1b[31mcopy",
+            "currentNode": "copy",
+            "currentAttemptId": "attempt-copy-1",
+            "statusDetail": "copying",
+            "results": {
+                "fetch": {"outcome": "failed", "error": {"code": "x", "message": "no\nnet"}}
+            },
+        },
+        tracePage={
+            "start": 0,
+            "total": 1,
+            "items": [
+                {
+                    "seq": 1,
+                    "at": START_MS + 60_000,
+                    "type": "attempt.started",
+                    "attemptId": "attempt-copy-1",
+                    "nodeId": "copy",
+                }
+            ],
+        },
+        updates=[
+            {
+                "seq": 2,
+                "at": START_MS,
+                "nodeId": "copy",
+                "type": "progress",
+                "key": "node:copy",
+                "data": {"completed": 30, "total": 120, "unit": "files", "phase": "src"},
+            },
+            {
+                "seq": 3,
+                "at": START_MS,
+                "nodeId": "copy",
+                "type": "disk",
+                "key": "sda",
+                "data": {"free": 12},
+            },
+        ],
+    )
+    assert drawn(view) == snapshot
+
+
+def test_nodes_stand_behind_those_that_lead_to_them() -> None:
+    """A node that two branches lead to stands behind both, a loop's way back changes nothing."""
+    edges: list[Json] = [
+        {"from": "start", "on": "$.x", "cases": {"a": "join", "b": "left", "c": "right"}},
+        {"from": "left", "to": "join"},
+        {"from": "right", "to": "left"},
+        {"from": "join", "on": "$.y", "cases": {"again": "start", "done": "end"}},
+    ]
+    nodes: dict[str, dict[str, Json]] = {
+        name: {} for name in ("start", "join", "end", "left", "right", "lost")
+    }
+    order = run_view(nodes, edges).workflow.order
+    assert order == ("start", "right", "left", "join", "end", "lost")
+
+
+def test_a_large_graph_is_a_window_around_the_work() -> None:
+    """Of a graph that does not fit the rows around the work are shown, the others counted."""
+    names = [f"node{number:03}" for number in range(100)]
+    edges: list[Json] = [{"from": a, "to": b} for a, b in pairwise(names)]
+    view = run_view({name: {} for name in names}, edges, state={"currentNode": "node050"})
+    lines = drawn(view, replace(NOW, rows_max=5))[3:]
+    assert lines[0] == "  … 48 nodes above"
+    assert [line.split()[1] for line in lines[1:-1]] == names[48:53]
+    assert lines[-1] == "  … 47 nodes below"
+    last = run_view({name: {} for name in names}, edges, graphSteps=[step("node099", "ok")])
+    assert drawn(last, replace(NOW, rows_max=5))[-1].split()[1] == "node099"
+
+
+def test_a_picture_without_its_server_says_so() -> None:
+    """What may be old is marked."""
+    view = run_view({"one": {}})
+    assert "  The server is gone; reconnecting." in drawn(view, replace(NOW, is_stale=True))
+
+
+def test_what_works_turns() -> None:
+    """The symbol of work moves from frame to frame on a terminal, and stands still elsewhere."""
+    view = run_view({"one": {}}, state={"currentNode": "one"})
+    moments = [Scene(now_ms=START_MS + at, is_moving=True) for at in range(0, 1_000, 100)]
+    frames = {drawn(view, scene)[0][0] for scene in moments}
+    assert len(frames) == 10
+    assert re.match(r"▶ running", drawn(view)[0])
