@@ -24,7 +24,8 @@ class Progress(BaseModel):
     """How far a piece of work is: `pi-workflows.progress.v1`.
 
     Attributes:
-        status: What the work is doing.
+        status: `pending`, `running`, `waiting`, `blocked`, `completed`, `failed`, `cancelled` or
+            `unknown`.
         label: What the work is, at most 200 characters.
         phase: The part of it that runs now, at most 128 characters.
         completed: How many units are done, 0 or more.

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
+from types import UnionType
 from typing import Any, Final
 
 import click
 import typer
 
+import pi_workflows
 from pi_workflows.base import errors
 from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.cli.app import app
@@ -48,6 +52,9 @@ def reference() -> str:
         *_commands(),
         "## Exit codes",
         _table(("code", "meaning"), [(str(code), text) for code, text in _EXITS]),
+        "## The workflow language",
+        "What `pi_workflows` exports. Plain functions run in a thread, `async` ones under trio.",
+        *_language(),
         "## Operations",
         "R reads, C is one transaction with its receipt, M is long and outlives its client.",
         _operations(),
@@ -78,6 +85,39 @@ def _help(command: Any, path: list[str], parent: click.Context | None) -> Iterat
     yield f"### {' '.join(path)}\n\n```text\n{text}\n```"
     for name in getattr(command, "commands", {}):
         yield from _help(command.commands[name], [*path, name], context)
+
+
+def _language() -> Iterator[str]:
+    """Yield every public name of the authoring language with its signature and docstring."""
+    for name in pi_workflows.__all__:
+        value: Any = getattr(pi_workflows, name)
+        text = inspect.getdoc(value) if callable(value) else None
+        if text is None or isinstance(value, UnionType):
+            continue
+        yield f"### {name}\n\n```text\n{_call(name, value)}\n\n{text.strip()}\n```"
+
+
+def _call(name: str, value: Any) -> str:
+    """Return how a name is called: its parameters with their defaults, one a line."""
+    if isinstance(value, type) and issubclass(value, Exception):
+        return name
+    lines = []
+    is_keyword = False
+    for parameter in inspect.signature(value).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
+            is_keyword = True
+            lines.append("    *,")
+        default = parameter.default
+        shown = "" if default is parameter.empty else f"={_default(default)}"
+        lines.append(f"    {parameter.name}{shown},")
+    return f"{name}(\n" + "\n".join(lines) + "\n)" if lines else f"{name}()"
+
+
+def _default(value: object) -> str:
+    """Return a default as a reader would write it."""
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds() / 60:g} minutes"
+    return "None" if value is None or "factory" in repr(value) else repr(value)
 
 
 def _operations() -> str:
