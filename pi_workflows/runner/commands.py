@@ -89,7 +89,7 @@ class Commands:
             case Failure():
                 return failed(reserved)
             case Adopted(result):
-                return await self._interpret(attempt, node, result or _NULL)
+                return _adopted(await self._interpret(attempt, node, result or _NULL))
             case Due():
                 return await self._try(attempt, node, policy, reserved, program)
 
@@ -179,6 +179,15 @@ class Commands:
             node.parse, result, deadline_ns=attempt.deadline_ns, cancel=attempt.cancel
         )
         return self._judge.settlement(attempt, called)
+
+
+def _adopted(settlement: Settlement) -> Settlement:
+    """Return an attempt's end so that a failure says what was not done."""
+    failure = settlement.failure
+    if failure is None:
+        return settlement
+    message = f"the stored result was read again, the command did not run: {failure.message}"
+    return replace(settlement, failure=Failure.of(failure.code, message))
 
 
 def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:

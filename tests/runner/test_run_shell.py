@@ -382,5 +382,8 @@ def test_an_adopted_result_is_judged_and_parsed_again(
     assert not peer.children
     (finish,) = of_kind(peer.commands, FinishAttempt)
     assert finish.outcome == outcome
-    if output is not None:
+    if output is None:
+        assert finish.error is not None
+        assert "the command did not run" in finish.error.message
+    else:
         assert peer.value(finish.output) == output
