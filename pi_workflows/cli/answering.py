@@ -18,7 +18,7 @@ from pi_workflows.cli.controlling import receipt_document
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.outcome import WAITING
-from pi_workflows.cli.question import Interview, Left
+from pi_workflows.cli.question import Interview
 from pi_workflows.cli.run_view import Interaction, RunView
 from pi_workflows.cli.values import json_or_text
 from pi_workflows.client.blocking import Client
@@ -102,14 +102,13 @@ def interview(
     talk = Interview(invocation.output, whole(server, view.run_id, request.contract))
     count = 0
     while True:
-        try:
-            value = talk.answer()
-        except Left:
+        given = talk.answer()
+        if given is None:
             return None
         count += 1
         try:
             key = f"{invocation.key}.{request.request_id[-8:]}.{count}"
-            return _submit(server, view.run_id, request, value, key)
+            return _submit(server, view.run_id, request, given.value, key)
         except (Refused, WrongUsage) as error:
             if error.reason_code not in _CORRECTABLE:
                 raise

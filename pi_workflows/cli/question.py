@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from pi_workflows.base.canonical import Json
@@ -19,8 +20,11 @@ _INDENT: Final = "  "
 _LINES_MAX: Final = 40
 
 
-class Left(Exception):
-    """The person ended the input without an answer."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer that a person typed."""
+
+    value: Json
 
 
 def question_lines(contract: Json) -> Iterator[str]:
@@ -65,18 +69,14 @@ class Interview:
         self._fields = fields_of(schema)
         self._is_shown = False
 
-    def answer(self) -> Json:
-        """Return what the person types.
-
-        Raises:
-            Left: They ended the input instead.
-        """
+    def answer(self) -> Given | None:
+        """Return what the person types; None when they end the input instead."""
         if not self._is_shown:
             self._is_shown = True
             self._show()
         while True:
             try:
-                return self._form(self._fields) if self._fields else self._value()
+                return self._form(self._fields) if self._fields else self._whole()
             except (PayloadInvalid, WrongUsage) as error:
                 self.refused(error.message)
 
@@ -97,39 +97,42 @@ class Interview:
             self._output.note(f"{_INDENT}{line}")
         self._output.note("Type the answer, JSON or text, or @FILE. Ctrl-D leaves it open.")
 
-    def _value(self) -> Json:
+    def _whole(self) -> Given | None:
         """Read a whole answer."""
         typed = self._read("answer")
-        if typed == "-":
-            return typed
-        return json_or_text(typed, field="answer", is_text=False)
+        return None if typed is None else Given(_value(typed))
 
-    def _form(self, fields: tuple[Field, ...]) -> Json:
+    def _form(self, fields: tuple[Field, ...]) -> Given | None:
         """Read an answer field by field; the first may be the whole answer as JSON."""
         answer: dict[str, Json] = {}
         for field in fields:
-            while True:
-                typed = self._read(field.prompt(), may_be_empty=not field.is_required)
-                if not answer and typed.startswith(("{", "@")):
-                    return json_or_text(typed, field="answer", is_text=False)
-                if not typed:
-                    break
+            typed = self._read(field.prompt(), may_be_empty=not field.is_required)
+            if typed is not None and not answer and typed.startswith(("{", "@")):
+                return Given(_value(typed))
+            while typed:
                 try:
                     answer[field.name] = field.read(typed)
+                    break
                 except PayloadInvalid as error:
                     self.refused(error.message)
-                else:
-                    break
-        return answer
+                typed = self._read(field.prompt(), may_be_empty=not field.is_required)
+            if typed is None:
+                return None
+        return Given(answer)
 
-    def _read(self, prompt: str, *, may_be_empty: bool = False) -> str:
-        """Read one line that says something."""
+    def _read(self, prompt: str, *, may_be_empty: bool = False) -> str | None:
+        """Read one line that says something; None at the end of the input."""
         while True:
             sys.stderr.write(f"{escaped(prompt)}> ")
             sys.stderr.flush()
             line = sys.stdin.readline()
             if not line:
                 sys.stderr.write("\n")
-                raise Left
+                return None
             if line.strip() or may_be_empty:
                 return line.strip()
+
+
+def _value(typed: str) -> Json:
+    """Return a whole answer: a dash is one, as there is nothing else to read from."""
+    return typed if typed == "-" else json_or_text(typed, field="answer", is_text=False)

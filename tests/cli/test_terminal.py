@@ -112,6 +112,21 @@ def test_the_picture_moves(installation: Installation) -> None:
     subprocess.run(["sh", "-c", f"echo go >{gate}"], check=True, timeout=60)
 
 
+def test_a_lost_server_shows(fresh: Installation) -> None:
+    """While the server is gone the picture says so; it goes on when the next one is there."""
+    gate = fresh.gate("gate-lost")
+    fresh.start("gated", "lost-1", f'{{"gate":"{gate}"}}')
+    with terminal(fresh, "watch", "lost-1") as shown:
+        shown.until("waiting at the gate")
+        assert fresh.cli("server", "stop", "--now").code == 0
+        shown.until("The server is gone; reconnecting.")
+        shown.until("waiting at the gate")
+        shown.until("1.")
+        subprocess.run(["sh", "-c", f"echo go >{gate}"], check=True, timeout=60)
+        assert shown.end() == 0
+    assert shown.text.rstrip().endswith("lost-1: completed")
+
+
 def test_several_runs_have_a_row_each(installation: Installation) -> None:
     """A watch of several runs shows one line for each, and what each came to."""
     installation.cli("run", LINE, "--run-id", "row-1")

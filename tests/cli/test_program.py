@@ -1,0 +1,68 @@
+"""The program as it is installed: quick to start, and never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pi_workflows.base import canonical
+from tests.cli.installation import PROGRAM, Installation
+
+HEAVY = ("pydantic", "rich", "trio", "apsw", "pi_workflows.protocol", "pi_workflows.server")
+LOADED = f"""
+import sys
+from pi_workflows.cli.main import run
+run(["--help"])
+print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+"""
+BUG = f"""
+import sys
+sys.argv = ["pi-workflows", *{{words!r}}]
+from pi_workflows.cli import listing
+def broken(*_):
+    raise AssertionError("two\\nlines")
+listing.list_runs = broken
+{PROGRAM}
+"""
+
+
+def python(fresh: Installation, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env=fresh.variables,
+        cwd=fresh.project,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_help_loads_nothing_that_takes_time(fresh: Installation) -> None:
+    """The help of the program loads neither models nor displays nor the server."""
+    assert python(fresh, LOADED).stderr.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_our_own_mistake_is_one_line(fresh: Installation) -> None:
+    """A bug ends in one line that says where, never in a traceback."""
+    done = python(fresh, BUG.format(words=("runs",)))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("pi-workflows: AssertionError: two lines at <string>:6")
+    document = canonical.decode(python(fresh, BUG.format(words=("runs", "--json"))).stdout.encode())
+    assert isinstance(document, dict)
+    assert document["code"] == "internalError"
+
+
+@pytest.mark.slow
+def test_the_module_s_program_ends_with_the_command_s_code(fresh: Installation) -> None:
+    """The exit status of the process is the command's."""
+    with fresh.spawned("server", "status") as child:
+        out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (3, b"")
+    assert err.decode() == (
+        "pi-workflows: No server is running. Start one: pi-workflows server start\n"
+    )
