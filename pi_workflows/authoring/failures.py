@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from types import TracebackType
 
 from pi_workflows.base.errors import Problem, ProblemsFound
@@ -23,17 +24,19 @@ def failure(error: BaseException, files: Collection[str], *, code: str) -> Probl
         exception in one line of at most 1,000 characters.
     """
     where = ""
+    text = ""
+    # The exception's own words come from the author's code too, which may raise again.
+    with suppress(BaseException):
+        text = " ".join(str(error).split())
     if isinstance(error, SyntaxError) and error.filename is not None:
         where = f"{error.filename}:{error.lineno or 1}"
         text = error.msg
     else:
-        text = str(error)
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_code.co_filename in files:
                 where = f"{frame.f_code.co_filename}:{line}"
-    one_line = " ".join(text.split())
     kind = type(error).__name__
-    message = f"{kind}: {one_line}" if one_line else kind
+    message = f"{kind}: {text}" if text else kind
     if len(message) > ERROR_CHARS_MAX:
         message = f"{message[: ERROR_CHARS_MAX - 1]}…"
     return Problem(code, where, message)
@@ -51,8 +54,8 @@ def bounded(problems: Iterable[Problem]) -> list[Problem]:
 class AuthorCode:
     """Runs a block of an author's code; whatever it raises comes out as ProblemsFound.
 
-    An orderly `ProblemsFound` passes with its problems; an exit is a failure like any other; only
-    an interruption from outside is let through.
+    An orderly `ProblemsFound` passes with its problems; an exit and an interruption, which nobody
+    but that code sends to a child in a process group of its own, are failures like any other.
 
     Args:
         files: The paths of the author's source files; may still grow while the block runs.
@@ -73,7 +76,7 @@ class AuthorCode:
         trace: TracebackType | None,
     ) -> None:
         """Leave it, with what the author's code raised made readable."""
-        if error is None or isinstance(error, ProblemsFound | KeyboardInterrupt | GeneratorExit):
+        if error is None or isinstance(error, ProblemsFound):
             return
         raise ProblemsFound(
             [failure(error, self._files, code=self._code)], code=self._code

@@ -178,8 +178,8 @@ def _title(loaded: Loaded, value: BaseModel) -> str | None:
     compute = cast("Callable[[BaseModel], object]", title)
     with AuthorCode(loaded.paths, code="titleInvalid"):
         text = compute(value)
-    if not isinstance(text, str) or not text.strip():
-        raise found("titleInvalid", "title", f"its function returned {text!r:.60}: return text")
+        if not isinstance(text, str) or not text.strip():
+            raise found("titleInvalid", "title", f"its function returned {text!r:.60}: return text")
     if len(text) > TITLE_CHARS_MAX:
         message = f"{len(text):,} characters; at most {TITLE_CHARS_MAX}"
         raise found("titleInvalid", "title", message)

@@ -179,6 +179,24 @@ def test_a_failing_validator_or_title_names_its_line(ask: Ask, project: Path) ->
     assert "returned 3" in untitled["problems"][0]["message"]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})", "Mute"),
+    ],
+)
+def test_whatever_a_file_raises_is_one_problem(
+    ask: Ask, project: Path, text: str, message: str
+) -> None:
+    """An interruption, and an exception that cannot say what it is, name the author's line."""
+    path = project / ".pi" / "workflows" / "repo_health_workflow.py"
+    path.write_text(text)
+    answer = ask("check")
+    assert where(answer) == [("importError", f"{path}:1")]
+    assert answer["problems"][0]["message"] == message
+
+
 def test_list_executes_nothing(ask: Ask, tmp_path: Path) -> None:
     """Listing reads the files: a failing one is listed, a broken one carries its error."""
     user = tmp_path / "definitions"

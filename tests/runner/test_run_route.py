@@ -147,6 +147,7 @@ def failing(body: str, edge: str = "") -> str:
         ("return {'a': [0, float('nan')]}", "numberNotFinite", "output.a[1]"),
         ("return 'x' * 9_000_000", "valueTooLarge", "output: 9,000,002 bytes"),
         ("raise RuntimeError('\\udc80')", "raised", "RuntimeError: ?"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})", "raised", "Mute"),
     ],
 )
 def test_what_a_node_cannot_do_fails_it_and_its_run(
