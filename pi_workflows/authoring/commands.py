@@ -41,12 +41,16 @@ class Command:
         cwd = cast("object", self.cwd)
         if cwd is not None and not isinstance(cwd, str | os.PathLike):
             return "cwd is a path"
+        if "\0" in str(cwd):
+            return "cwd holds no NUL"
         env = cast("object", self.env)
         if env is not None and not _are_variables(env):
-            return "env maps names without '=' to texts, or to None to take one away"
+            return "env maps names without '=' to texts without NUL, or to None to take one away"
         stdin = cast("object", self.stdin)
         if stdin is not None and not isinstance(stdin, str):
             return "stdin is text"
+        if isinstance(stdin, str) and not _is_encodable(stdin):
+            return "stdin holds half a surrogate pair, which no bytes stand for"
         return None
 
 
@@ -58,9 +62,22 @@ def _are_variables(env: object) -> bool:
 
 def _is_variable(item: tuple[object, object]) -> bool:
     name, value = item
-    if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+    if not isinstance(name, str) or not name or "=" in name or not _is_variable_text(name):
         return False
-    return value is None or (isinstance(value, str) and "\0" not in value)
+    return value is None or (isinstance(value, str) and _is_variable_text(value))
+
+
+def _is_variable_text(text: str) -> bool:
+    return "\0" not in text and _is_encodable(text)
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether bytes stand for a text: what the operating system gave us does always."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class ShellResult(BaseModel):

@@ -204,6 +204,9 @@ def test_a_command_that_cannot_be_executed_rejects_the_effect(
     [
         ("lambda ctx: 'ls -l'", "returned str, not a Command"),
         ("lambda ctx: Command([])", "argv holds at least the program"),
+        ("lambda ctx: Command(['cat'], stdin=chr(0xD800))", "stdin holds half a surrogate pair"),
+        ("lambda ctx: Command(['env'], env={'A': chr(0xD800)})", "env maps names"),
+        ("lambda ctx: Command(['pwd'], cwd='a' + chr(0))", "cwd holds no NUL"),
     ],
 )
 def test_a_command_that_is_none_reserves_nothing(
