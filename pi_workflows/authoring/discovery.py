@@ -101,7 +101,8 @@ def find(target: str, project: Path, definitions: Path | None) -> Path:
     """
     path = project / Path(target).expanduser()
     if "/" in target or target.endswith(".py"):
-        if path.is_file():
+        # Not the path's own method, which raises for a name that is too long.
+        if os.path.isfile(path):  # noqa: PTH113
             return path
         raise found("workflowUnknown", target, f"there is no file {path}")
     items = listed(directories(project, definitions))

@@ -68,13 +68,13 @@ class Failure:
         document: dict[str, Json] = {
             "schema": "pi-workflows.cli-error.v1",
             "code": self.code,
-            "message": self.message,
+            "message": _storable(self.message),
             "exitCode": self.exit_code,
         }
         if self.field is not None:
-            document["field"] = self.field
+            document["field"] = _storable(self.field)
         if self.hint is not None:
-            document["hint"] = self.hint
+            document["hint"] = _storable(self.hint)
         if self.problems:
             document["problems"] = problem_documents(self.problems)
         return document
@@ -91,9 +91,17 @@ class Failure:
         return [f"{PROGRAM}: {message}"]
 
 
+def _storable(text: str) -> str:
+    """Return a text that a document can hold: a path may have bytes that are not UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def problem_documents(problems: tuple[Problem, ...]) -> list[Json]:
     """Return mistakes as documents hold them."""
-    return [{"code": p.code, "where": p.where, "message": p.message} for p in problems]
+    return [
+        {"code": p.code, "where": _storable(p.where), "message": _storable(p.message)}
+        for p in problems
+    ]
 
 
 def unsent(error: Refused) -> WorkflowsError:

@@ -37,12 +37,21 @@ def run(arguments: Sequence[str]) -> int:
 
     program = typer.main.get_command(app)
     output = Output(is_json=_wants_json(arguments), no_color="--no-color" in arguments)
+    unreadable = next((each for each in arguments if not _is_text(each)), None)
+    if unreadable is not None:
+        output.fail(Failure("notUtf8", f"This argument is not UTF-8: {unreadable}", USAGE))
+        return USAGE
     try:
         code: object = program.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.TyperException as error:
         output.fail(_usage(error))
         return USAGE
     return code if isinstance(code, int) else 0
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument's bytes are UTF-8: no name, document or message could hold the others."""
+    return not any("\ud800" <= each <= "\udfff" for each in argument)
 
 
 def _usage(error: typer.TyperException) -> Failure:

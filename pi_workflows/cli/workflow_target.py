@@ -35,7 +35,12 @@ def absolute_target(target: str) -> str:
 
     Args:
         target: A workflow's name, which stays as it is, or a path relative to this directory.
+
+    Raises:
+        WrongUsage: It is empty.
     """
+    if not target:
+        raise WrongUsage("TARGET: name a workflow or its file", field="TARGET")
     if "/" not in target and not target.endswith(".py"):
         return target
     return os.path.abspath(Path(target).expanduser())  # noqa: PTH100 - `resolve` follows links

@@ -127,6 +127,12 @@ def test_an_unknown_target_helps(project: Path) -> None:
         assert hint in problem.message
 
 
+def test_a_path_longer_than_any_file_has_no_file(project: Path) -> None:
+    """A path that the system refuses is as unknown as one where nothing is."""
+    with pytest.raises(ProblemsFound, match="there is no file"):
+        find(f"./{'x' * 5_000}", project, None)
+
+
 def test_missing_directories_hold_nothing(tmp_path: Path) -> None:
     """A project without workflows is a project without workflows."""
     assert listed(directories(tmp_path, tmp_path / "none")) == []

@@ -30,6 +30,9 @@ WRONG = {
     "quick without a file": (("state", "verify", "--quick"), "--quick is for a FILE"),
     "file that is missing": (("state", "verify", "nix.sqlite"), "no such file: nix.sqlite"),
     "rebuild of nothing": (("audit", "rebuild", "nix.sqlite"), "no such file: nix.sqlite"),
+    "sequence no number has": (("watch", "a", "--from", str(2**53)), "Invalid value for '--from'"),
+    "target that is empty": (("check", ""), "TARGET: name a workflow"),
+    "argument that is no text": (("show", "a\udcff"), r"This argument is not UTF-8: a\udcff"),
     "grace and now": (("server", "stop", "--now", "--grace", "3"), "--now waits for nothing"),
 }
 

@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from pi_workflows.base.limits import REVISION_MAX
+
 RunArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN", help="A run ID, or the beginning of one.")
 ]
@@ -27,5 +29,11 @@ DeadlineOption: TypeAlias = Annotated[
 ]
 FromOption: TypeAlias = Annotated[
     int,
-    typer.Option("--from", metavar="SEQ", min=0, help="Leave out the events up to this number."),
+    typer.Option(
+        "--from",
+        metavar="SEQ",
+        min=0,
+        max=REVISION_MAX,
+        help="Leave out the events up to this number.",
+    ),
 ]
