@@ -1,7 +1,7 @@
 """Loading a workflow in a process of its own, as a run would: for commands that need no server.
 
-The decision on the resolver: one child program, one JSON line in, one out, 30 s, 8 MiB, a process
-group that is ended as a whole. What the workflow's file prints goes to standard error.
+The decision on the resolver: one child program, one JSON line in, one out, 30 s, 8 MiB, ended with
+its whole tree. What the workflow's file prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -11,19 +11,27 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from pi_workflows.base import canonical
+from pi_workflows.base import canonical, ids
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock, SystemClock
 from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound, Refused, Unavailable
-from pi_workflows.base.limits import CHILD_ANSWER_BYTES_MAX, CHILD_ANSWER_MS, FRAME_DEPTH_MAX
+from pi_workflows.base.limits import (
+    CHILD_ANSWER_BYTES_MAX,
+    CHILD_ANSWER_MS,
+    FRAME_DEPTH_MAX,
+    TERMINATE_SCAN_MS,
+)
 from pi_workflows.base.units import NS_PER_MS
+from pi_workflows.server.paths import WORKER_VARIABLE
 
 _READ_BYTES: Final = 65_536
 _MS_PER_SECOND: Final = 1_000
+_LOOK_SECONDS: Final = 0.02
 
 
 def resolve(request: Mapping[str, Json], *, clock: Clock | None = None) -> dict[str, Json]:
@@ -42,12 +50,15 @@ def resolve(request: Mapping[str, Json], *, clock: Clock | None = None) -> dict[
         Unavailable: `resolverNotStarted`.
     """
     line = canonical.encode(dict(request), depth_max=FRAME_DEPTH_MAX, field="request") + b"\n"
+    patience: Clock = clock if clock is not None else SystemClock()
+    worker_epoch = ids.random_id("check")
     try:
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "pi_workflows.runner", "--mode", "resolve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=str(request["projectPath"]),
+            env={**os.environ, WORKER_VARIABLE: worker_epoch},
             process_group=0,
         )
     except OSError as error:
@@ -56,9 +67,10 @@ def resolve(request: Mapping[str, Json], *, clock: Clock | None = None) -> dict[
             code="resolverNotStarted",
         ) from None
     try:
-        return _answer(_exchange(child, line, clock if clock is not None else SystemClock()))
+        return _answer(_exchange(child, line, patience))
     finally:
         _end(child)
+        _end_escaped(worker_epoch, patience)
 
 
 def _exchange(child: subprocess.Popen[bytes], line: bytes, clock: Clock) -> bytes:
@@ -112,6 +124,21 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
     if child.stdout is not None:
         child.stdout.close()
+
+
+def _end_escaped(worker_epoch: str, clock: Clock) -> None:
+    """End what left the child's group: the cookie in its environment tells whose it was."""
+    # Its event loop costs more than the rest of the command, and the child has ended by now.
+    from pi_workflows.server.process import Tree, members, send  # noqa: PLC0415
+
+    tree = Tree(frozenset({worker_epoch}))
+    until_ms = clock.monotonic_ns() // NS_PER_MS + TERMINATE_SCAN_MS
+    while left := members(tree):
+        for each in left:
+            send(each, signal.SIGKILL)
+        if clock.monotonic_ns() // NS_PER_MS >= until_ms:
+            return
+        time.sleep(_LOOK_SECONDS)
 
 
 def _failed(what: str) -> Refused:

@@ -78,6 +78,14 @@ def test_a_file_that_leaves_something_behind(tmp_path: Path) -> None:
     assert list(processes_in(tmp_path)) == []
 
 
+def test_a_file_whose_child_leaves_the_group(tmp_path: Path) -> None:
+    """What a file starts in a session of its own ends with the process that loaded it too."""
+    content = "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+    with pytest.raises(ProblemsFound):
+        resolve(request(tmp_path, content))
+    assert list(processes_in(tmp_path)) == []
+
+
 def test_a_file_that_prints(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """What a file prints goes to standard error and never into the answer."""
     with pytest.raises(ProblemsFound):
