@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
+from pi_workflows.base.limits import LIST_REASON_CHARS_MAX
 from pi_workflows.domain.rows import QueueStatus, RunStatus
 
 DisplayStatus: TypeAlias = Literal[
@@ -238,6 +239,7 @@ def display(facts: Facts) -> Display:
     elif facts.is_turn_open:
         activity = "origin_turn"
     phrase = _phrase(facts, why)
+    assert phrase is None or len(phrase) <= LIST_REASON_CHARS_MAX, phrase
     is_stored = why is Why.STORED and facts.error_message is not None
     return Display(
         status=status,
