@@ -46,7 +46,7 @@ def definition_document(
     edges = document.get("edges") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(nodes, dict) or not isinstance(edges, list):
         raise Corrupt("A stored definition is not one.", code="definition")
-    nodes = {path: marked(node) for path, node in nodes.items()}
+    # Only the cases of a switch have names that an author chose freely.
     edges = [marked(edge) for edge in edges]
     paths = list(nodes)
     node_at = paths.index(node_path) if node_path in nodes else 0

@@ -163,11 +163,10 @@ def test_a_follower_reads_the_trace_by_its_last_number(bench: Harness) -> None:
     assert pages < 10
 
 
-def graph(document: Document) -> tuple[Json, Json]:
-    """Return the attempts and the transitions of a graph."""
-    return [step["attemptId"] for step in items(document, "graphSteps")], at(
-        document, "takenTransitions"
-    )
+def graph(document: Document) -> tuple[Json, ...]:
+    """Return the attempts, the transitions and the step of a graph."""
+    attempts: list[Json] = [step["attemptId"] for step in items(document, "graphSteps")]
+    return attempts, at(document, "takenTransitions"), at(document, "graphCursor")
 
 
 @pytest.mark.slow
@@ -184,7 +183,7 @@ def test_the_graph_at_a_step_is_the_graph_as_it_was(bench: Harness, seed: int) -
     permit = bench.launch(workflow=definition(nodes, edges))
     draw = random.Random(seed)  # noqa: S311 - a walk, no secret
     node, visits, tries = "a", dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    shown: list[tuple[Json, Json]] = []
+    shown: list[tuple[Json, ...]] = []
     for _ in range(25):
         visits[node] += 1
         following = draw.choice(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -180,8 +181,10 @@ def test_outputs_hold_the_newest_ok_output_of_each_node(bench: Harness) -> None:
     assert at(view(bench), "state", "outputs") == {"one": "first"}
     permit = bench.relaunch()
     bench.do(begin("one", visit=2, number=3), permit=permit)
-    bench.do(end("one", number=3, outcome="failed"), permit=permit)
+    failed = replace(end("one", number=3, outcome="failed"), output=Blob.json("half"))
+    bench.do(failed, permit=permit)
     document = view(bench)
+    assert at(document, "state", "steps", -1, "output") == "half"
     assert at(document, "state", "outputs") == {}
     assert (at(document, "outputTotal"), at(document, "resultTotal")) == (0, 1)
     bench.do(begin("one", visit=2, number=4), permit=permit)
