@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,12 +17,27 @@ from pi_workflows.cli.output import Output
 
 def main() -> None:
     """Run the command that `sys.argv` names, and exit."""
+    _open_streams()
     sys.excepthook = _report_bug
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A locale that lacks a character must not end the command that prints it.
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Give a program that was started without a standard stream an empty one.
+
+    Otherwise the next file that it opens takes the number, and what is printed goes into that.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(descriptor, mode))
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import plural, size
 from pi_workflows.cli.outcome import FAILED
 from pi_workflows.cli.output import Output
+from pi_workflows.cli.workflow_target import absolute_path
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.state import BackedUp, StateStatus, Verification, Violation
 
@@ -127,7 +127,7 @@ def _verified_file(
 
 def backup_state(invocation: Invocation, file: Path) -> int:
     """Copy the live state into a new file. Returns the exit code; raises as `ask`."""
-    destination = os.path.abspath(file.expanduser())  # noqa: PTH100 - `resolve` follows links
+    destination = absolute_path(file, field="FILE")
     with client(invocation) as server:
         payload: Json = {"destination": destination}
         receipt = ask(server, Operation.STATE_BACKUP, payload, key=invocation.key).receipt

@@ -43,4 +43,22 @@ def absolute_target(target: str) -> str:
         raise WrongUsage("TARGET: name a workflow or its file", field="TARGET")
     if "/" not in target and not target.endswith(".py"):
         return target
-    return os.path.abspath(Path(target).expanduser())  # noqa: PTH100 - `resolve` follows links
+    return absolute_path(Path(target), field="TARGET")
+
+
+def absolute_path(path: Path, *, field: str) -> str:
+    """Return a path from the root on; links in it stay.
+
+    Args:
+        path: As it was typed.
+        field: The argument, for errors.
+
+    Raises:
+        WrongUsage: It is relative to a directory that is gone.
+    """
+    try:
+        return os.path.abspath(path.expanduser())  # noqa: PTH100 - `resolve` follows links
+    except (FileNotFoundError, RuntimeError) as error:
+        raise WrongUsage(
+            f"{field}: {path} leads nowhere: {error}", code="pathInvalid", field=field
+        ) from None

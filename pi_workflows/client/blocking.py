@@ -260,7 +260,7 @@ class Client:
         starter = self._endpoint.starter
         try:
             self._dial()
-        except (FileNotFoundError, ConnectionRefusedError):
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             if starter is None or not may_start:
                 raise not_running() from None
         except OSError:

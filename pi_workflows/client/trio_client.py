@@ -200,7 +200,7 @@ class TrioClient:
         starter = self._endpoint.starter
         try:
             return await self._dial()
-        except (FileNotFoundError, ConnectionRefusedError):
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             if starter is None or not may_start:
                 raise not_running() from None
         except OSError:

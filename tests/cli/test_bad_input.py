@@ -222,6 +222,15 @@ def test_a_state_directory_that_others_may_write(fresh: Installation) -> None:
     assert list(fresh.state.iterdir()) == []
 
 
+def test_a_state_directory_that_is_a_file(fresh: Installation) -> None:
+    """It is refused by name, and stays as it is."""
+    fresh.state.write_text("mine")
+    done = fresh.cli("runs")
+    assert done.code == 1
+    assert str(fresh.state) in said(done)
+    assert fresh.state.read_text() == "mine"
+
+
 @pytest.fixture
 def small_disk(fresh: Installation) -> Iterator[Installation]:
     """An installation on a disk of four MiB."""

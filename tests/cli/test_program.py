@@ -46,6 +46,39 @@ def test_help_loads_nothing_that_takes_time(fresh: Installation) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed(closed: str, fresh: Installation) -> None:
+    """Whatever streams a program is started without, it works and opens nothing in their place."""
+    script = f'exec "$0" -c "$1" runs --json {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable, PROGRAM],
+        env=fresh.variables,
+        cwd=fresh.project,
+        check=False,
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (b'"items":[]' in done.stdout) == (">&-" not in closed.split())
+
+
+@pytest.mark.slow
+def test_a_directory_that_is_gone(fresh: Installation) -> None:
+    """In a directory that was removed, paths that need one are wrong usage, and nothing breaks."""
+    words = (("runs", "--project", "."), ("state", "backup", "x"), ("check", "./x_workflow.py"))
+    for each in words:
+        script = 'mkdir gone; cd gone; rmdir ../gone; exec "$0" -c "$@"'
+        done = subprocess.run(
+            ["sh", "-c", script, sys.executable, PROGRAM, *each],
+            env=fresh.variables,
+            cwd=fresh.project,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+@pytest.mark.slow
 def test_our_own_mistake_is_one_line(fresh: Installation) -> None:
     """A bug ends in one line that says where, never in a traceback."""
     done = python(fresh, BUG.format(words=("runs",)))
