@@ -77,7 +77,9 @@ class Actions:
         content = b""
         with Caught() as caught:
             request: Json = (
-                self._contexts.effect_request() if node.request is None else plain_json(value)
+                self._contexts.effect_request(attempt.node_path)
+                if node.request is None
+                else plain_json(value)
             )
             content = encoded(request, field="request", hint=_REQUEST_HINT)
         return content if caught.error is None else failed(self._judge.reason(caught.error))

@@ -102,9 +102,16 @@ class Contexts:
             effect_attempt=effect_attempt,
         )
 
-    def effect_request(self) -> Json:
-        """Return the default request of an effect (the engine contract, section 6)."""
+    def effect_request(self, node_path: str) -> Json:
+        """Return the default request of a node's effect (the engine contract, section 6).
+
+        Args:
+            node_path: The node. Its own output of an earlier visit is left out: it goes with the
+                first failed attempt of this one, and a retry asks for the same as before.
+        """
         outputs: dict[str, Json] = {
-            path: self._history.output(path) for path in sorted(self._history.outputs)
+            path: self._history.output(path)
+            for path in sorted(self._history.outputs)
+            if path != node_path
         }
         return {"input": self._input, "outputs": outputs}

@@ -290,6 +290,28 @@ def test_a_request_is_what_the_author_makes_it(
     assert peer.value(reserve.request) == {"only": 3}
 
 
+def test_a_retry_of_a_later_visit_asks_for_the_same(
+    author: Callable[[str], Path], start: Callable[[], Peer]
+) -> None:
+    """An effect keeps its identity when the attempt before took the node's earlier output away."""
+    peer = start()
+    resume = Resume(
+        run_revision=9,
+        step_total=1,
+        visits={"act": 2},
+        attempts={"act": 2},
+        outputs={"act": JsonRef(value="of the first visit")},
+        results={},
+        open=OpenVisit(attempt_id="lost", node_path="act", visit=2, tries=0),
+    )
+    body = "raise ValueError('no luck')"
+    workflow = author(acting(body, options="retry=Retry(max_attempts=2)"))
+    peer.begin(launch_of(workflow, {}, resume=resume))
+    peer.serve()
+    first, again = (peer.value(each.request) for each in of_kind(peer.commands, ReserveEffect))
+    assert first == again
+
+
 def test_a_failing_request_reserves_nothing(
     author: Callable[[str], Path], start: Callable[[], Peer]
 ) -> None:
