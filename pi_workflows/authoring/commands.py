@@ -41,7 +41,7 @@ class Command:
         cwd = cast("object", self.cwd)
         if cwd is not None and not isinstance(cwd, str | os.PathLike):
             return "cwd is a path"
-        if "\0" in str(cwd):
+        if "\0" in str(cast("object", self.cwd)):
             return "cwd holds no NUL"
         env = cast("object", self.env)
         if env is not None and not _are_variables(env):
