@@ -116,8 +116,8 @@ class Standing(NamedTuple):
             "what is parked without a reason is paused or waits":
                 self.queue != "parked" or self.error_code is not None or bool(self.paused)
                 or self.status == "waiting",
-            "only what is parked has a reason":
-                self.error_code is None or self.queue == "parked",
+            "only what is parked or failed has a reason":
+                self.error_code is None or self.queue in ("parked", "failed"),
             "one thing at a time": self.pending + self.applying + self.ambiguous <= 1,
         }  # fmt: skip
         return [rule for rule, holds in rules.items() if not holds]

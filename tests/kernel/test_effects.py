@@ -232,7 +232,7 @@ def test_an_uncertain_idempotent_effect_ends_with_its_visit(bench: Harness) -> N
     bench.do(end("deploy", outcome="timed_out"), permit=permit)
     assert effect(bench) == ("cancelled", 1, True)
     bench.do(finish(outcome="timed_out"), permit=permit)
-    assert run(bench) == ("timed_out", "failed", None)
+    assert run(bench) == ("timed_out", "failed", "nodeFailed")
 
 
 def test_a_declared_retry_reopens_a_rejected_idempotent_effect(bench: Harness) -> None:

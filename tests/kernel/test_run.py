@@ -99,7 +99,7 @@ def test_a_run_may_take_no_more_steps_than_its_limit(bench: Harness) -> None:
     refused = bench.answer(begin("one", visit=3, number=3), permit=permit)
     assert refused.code == "maxSteps"
     bench.do(finish(outcome="failed"), permit=permit)
-    assert status(bench) == ("failed", 0, "failed", None)
+    assert status(bench) == ("failed", 0, "failed", "nodeFailed")
 
 
 def test_a_completed_run_returns_its_final_nodes_output(bench: Harness) -> None:
@@ -361,7 +361,7 @@ def test_a_run_that_did_not_complete_says_why(bench: Harness) -> None:
         silent = replace(finish(outcome=outcome), failure=None)
         assert bench.answer(silent, permit=permit).code == "errorMissing"
     bench.do(finish(outcome="timed_out"), permit=permit)
-    assert status(bench) == ("timed_out", 0, "failed", None)
+    assert status(bench) == ("timed_out", 0, "failed", "nodeFailed")
 
 
 def test_an_answered_run_that_was_paused_still_waits_for_its_end(bench: Harness) -> None:

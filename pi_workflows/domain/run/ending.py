@@ -267,6 +267,9 @@ def settle_queue(command: SettleQueue, context: Context, read: Read) -> Decided:
     queue = state.queue(_QUEUE[state.status]).model_copy(
         update={
             "finished_at": context.at_ms,
+            "error_code": read.document(Failure.parse, state.error_hash).code
+            if state.error_hash
+            else None,
             "error_hash": state.error_hash.hex() if state.error_hash else None,
         }
     )
