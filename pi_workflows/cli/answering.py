@@ -20,7 +20,7 @@ from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.outcome import WAITING
 from pi_workflows.cli.question import Interview
 from pi_workflows.cli.run_view import Interaction, RunView
-from pi_workflows.cli.values import json_or_text
+from pi_workflows.cli.values import json_or_text, text_reason
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
@@ -61,7 +61,11 @@ def answer_run(
     if value is not None:
         answer = json_or_text(value, field="VALUE", is_text=is_text)
     elif not invocation.output.can_ask:
-        raise WrongUsage("Missing argument 'VALUE'.", field="VALUE")
+        raise WrongUsage(
+            "Missing argument 'VALUE'.",
+            field="VALUE",
+            hint=f"What is asked: pi-workflows show {typed}",
+        )
     with client(invocation) as server:
         run_id = run_id_of(server, typed)
         view = RunView.parse(ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt)
@@ -72,7 +76,12 @@ def answer_run(
                 invocation.output.note(f"{run_id} still waits for its answer.")
                 return WAITING
         else:
-            reply = _submit(server, run_id, request, answer, invocation.key)
+            try:
+                reply = _submit(server, run_id, request, answer, invocation.key)
+            except Refused as error:
+                if error.reason_code in _CORRECTABLE and not is_text:
+                    error.hint = error.hint or text_reason(value)
+                raise
     if invocation.is_json:
         invocation.output.document(receipt_document(Operation.CHECKPOINT_ANSWER, reply))
     else:
@@ -96,10 +105,16 @@ def interview(
         The reply; None when the person left without an answer.
 
     Raises:
-        RevisionConflict: Another answer came first.
+        RevisionConflict: Another answer came first, or the run has ended.
         Unavailable: As `Client.request`.
     """
-    talk = Interview(invocation.output, whole(server, view.run_id, request.contract))
+
+    def is_open() -> bool:
+        document = ask(server, Operation.VIEW_RUN_GET, {}, run_id=view.run_id).receipt
+        asked = RunView.parse(document).state.interaction
+        return asked is not None and asked.request_id == request.request_id
+
+    talk = Interview(invocation.output, whole(server, view.run_id, request.contract), is_open)
     count = 0
     while True:
         given = talk.answer()

@@ -81,6 +81,12 @@ class Field:
             return form
         return f"{form}, by default {self.default}" if self.default else f"{form}, optional"
 
+    def example(self) -> Json:
+        """Return a value that may stand here."""
+        if self.choices:
+            return self.choices[0]
+        return {"integer": 1, "number": 1, "boolean": True}.get(self.type, "…")
+
     def read(self, typed: str) -> Json:
         """Return what a line means.
 

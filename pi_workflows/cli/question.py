@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import select
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import PayloadInvalid, WrongUsage
+from pi_workflows.base.errors import PayloadInvalid, RevisionConflict, WrongUsage
 from pi_workflows.cli.content import plain
 from pi_workflows.cli.escaping import escaped, escaped_lines
 from pi_workflows.cli.form import Field, fields_of
@@ -18,6 +21,8 @@ from pi_workflows.cli.values import json_or_text
 
 _INDENT: Final = "  "
 _LINES_MAX: Final = 40
+# How long an answer that somebody else gave goes unnoticed at the prompt.
+_LOOK_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +59,47 @@ def schema_lines(contract: Json) -> Iterator[str]:
     yield from value_lines(schema, lines_max=_LINES_MAX)
 
 
+def answer_example(contract: Json) -> str:
+    """Return an answer as it is typed in a shell.
+
+    Args:
+        contract: The request's contract, fetched.
+
+    Returns:
+        An object of what must be there, or `VALUE` where the schema does not tell one.
+    """
+    schema = contract.get("schema") if isinstance(contract, dict) else None
+    fields = fields_of(schema)
+    if fields is None:
+        return "VALUE"
+    needed = [field for field in fields if field.is_required] or list(fields[:1])
+    answer: dict[str, Json] = {field.name: field.example() for field in needed}
+    return shlex.quote(canonical.encode(answer).decode())
+
+
 class Interview:
     """Asks for one answer, as often as it takes.
 
     Args:
         output: Where the question is shown.
         contract: The request's contract, fetched.
+        is_open: Whether the question still waits; asked while the person has typed nothing.
     """
 
-    def __init__(self, output: Output, contract: Json) -> None:
+    def __init__(self, output: Output, contract: Json, is_open: Callable[[], bool]) -> None:
         self._output = output
+        self._is_open = is_open
         self._contract = plain(contract)
         schema = self._contract.get("schema") if isinstance(self._contract, dict) else None
         self._fields = fields_of(schema)
         self._is_shown = False
 
     def answer(self) -> Given | None:
-        """Return what the person types; None when they end the input instead."""
+        """Return what the person types; None when they end the input instead.
+
+        Raises:
+            RevisionConflict: `requestChanged`: somebody else has answered.
+        """
         if not self._is_shown:
             self._is_shown = True
             self._show()
@@ -125,12 +154,23 @@ class Interview:
         while True:
             sys.stderr.write(f"{escaped(prompt)}> ")
             sys.stderr.flush()
+            self._wait()
             line = sys.stdin.readline()
             if not line:
                 sys.stderr.write("\n")
                 return None
             if line.strip() or may_be_empty:
                 return line.strip()
+
+    def _wait(self) -> None:
+        """Wait until a line is typed, as long as there is something to answer."""
+        while not select.select([sys.stdin], [], [], _LOOK_SECONDS)[0]:
+            if not self._is_open():
+                sys.stderr.write("\n")
+                raise RevisionConflict(
+                    "The question is closed: it was answered elsewhere, or its run has ended.",
+                    code="requestChanged",
+                )
 
 
 def _value(typed: str) -> Json:

@@ -16,7 +16,7 @@ from pi_workflows.cli.measures import age, duration, moment, plural
 from pi_workflows.cli.outline import value_lines
 from pi_workflows.cli.output import Line
 from pi_workflows.cli.picture import Scene, graph, status_span
-from pi_workflows.cli.question import question_lines, schema_lines
+from pi_workflows.cli.question import answer_example, question_lines, schema_lines
 from pi_workflows.cli.result import write_result
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.client.blocking import Client
@@ -54,7 +54,7 @@ def show_run(invocation: Invocation, typed: str) -> int:
             output.styled([(), (("Output", "bold"),)])
             write_result(output, server, view)
         output.styled(_error(server, view))
-        output.styled([(), *_next(view)])
+        output.styled([(), *_next(server, view)])
     return 0
 
 
@@ -115,10 +115,12 @@ def _error(server: Client, view: RunView) -> list[Line]:
     return [(), (("Error", "bold red"),), *_indented(value_lines(message))]
 
 
-def _next(view: RunView) -> Iterator[Line]:
+def _next(server: Client, view: RunView) -> Iterator[Line]:
     """Yield what may be done with the run."""
+    request = view.state.interaction
+    contract = None if request is None else whole(server, view.run_id, request.contract)
     words = {
-        "answer": f"answer {view.run_id} VALUE",
+        "answer": f"answer {view.run_id} {answer_example(contract)}",
         "pause": f"pause {view.run_id}",
         "resume": f"resume {view.run_id}",
         "cancel": f"cancel {view.run_id}",

@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Final, get_args
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.errors import Outcome as Answered
 from pi_workflows.base.errors import RevisionConflict, WrongUsage
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
 from pi_workflows.cli.answering import interview
 from pi_workflows.cli.connection import ask, client
+from pi_workflows.cli.content import whole
 from pi_workflows.cli.following import Follower, Listener
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.listeners import PlainProgress, Silence
-from pi_workflows.cli.measures import duration
+from pi_workflows.cli.measures import age, duration
 from pi_workflows.cli.outcome import WAITING
-from pi_workflows.cli.question import question_lines
+from pi_workflows.cli.question import answer_example, question_lines, schema_lines
 from pi_workflows.cli.result import write_result
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.cli.values import json_value
@@ -86,9 +88,15 @@ def start(invocation: Invocation, asked: Start) -> int:
         resolved = WorkflowResolved.parse(ask(server, Operation.WORKFLOW_RESOLVE, resolve).receipt)
         run_id = asked.run_id or _drawn_run_id(invocation, resolved.workflow_name)
         reply = _start_run(invocation, server, run_id, project, resolved)
+        from_seq = 0
+        if reply.outcome is Answered.ADOPTED:
+            view = RunView.parse(ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt)
+            invocation.output.note(_adopted(view))
+            # What happened before was told to whoever started it.
+            from_seq = view.state.trace_seq
         if asked.is_detached:
             return _detached(invocation, run_id, reply)
-        return _Attendance(invocation, server, run_id, reply).stay(asked.deadline)
+        return _Attendance(invocation, server, run_id, reply, from_seq).stay(asked.deadline)
 
 
 def _start_run(
@@ -131,8 +139,20 @@ def _detached(invocation: Invocation, run_id: str, reply: Reply) -> int:
         invocation.output.document({**document, "outcome": "started", "exitCode": 0})
         return 0
     invocation.output.line(run_id)
-    invocation.output.note(f"Started. Follow it: pi-workflows watch {run_id}")
+    started = "" if reply.outcome is Answered.ADOPTED else "Started. "
+    invocation.output.note(f"{started}Follow it: pi-workflows watch {run_id}")
     return 0
+
+
+def _adopted(view: RunView) -> str:
+    """Say that the run is one that was there."""
+    state = view.state
+    since = "started" if state.finished_at is None else ""
+    ago = age(SystemClock().now_ms() - (state.finished_at or state.created_at))
+    when = f"{since} {'just now' if ago == 'now' else f'{ago} ago'}".strip()
+    status = view.display.status.replace("_", " ")
+    joint = ", " if since else " "
+    return f"{view.run_id} already exists ({status}{joint}{when}); nothing was started."
 
 
 def _document(run_id: str, reply: Reply) -> dict[str, Json]:
@@ -147,12 +167,15 @@ def _document(run_id: str, reply: Reply) -> dict[str, Json]:
 class _Attendance:
     """Stays with a run that was started, until it ends or needs somebody who is not here."""
 
-    def __init__(self, invocation: Invocation, server: Client, run_id: str, reply: Reply) -> None:
+    def __init__(
+        self, invocation: Invocation, server: Client, run_id: str, reply: Reply, from_seq: int
+    ) -> None:
         self._invocation = invocation
         self._output = invocation.output
         self._server = server
         self._run_id = run_id
         self._reply = reply
+        self._from_seq = from_seq
 
     def stay(self, deadline: float | None) -> int:
         """Follow the run, ask what it asks, and tell what it gave.
@@ -185,7 +208,13 @@ class _Attendance:
 
     def _follower(self, listener: Listener, deadline_ms: int | None) -> Follower:
         """Return what follows the run."""
-        return Follower(self._server, (self._run_id,), listener, deadline_ms=deadline_ms)
+        return Follower(
+            self._server,
+            (self._run_id,),
+            listener,
+            from_seq=self._from_seq,
+            deadline_ms=deadline_ms,
+        )
 
     def _has_asked(self, follower: Follower) -> bool:
         """Ask the person here; whether the run goes on."""
@@ -195,7 +224,7 @@ class _Attendance:
         try:
             reply = interview(self._invocation, self._server, view, view.state.interaction)
         except RevisionConflict:
-            self._output.note("Somebody else has answered.")
+            self._output.note("Somebody else has answered, or the run has ended.")
             follower.runs[0].stale_below = view.run_revision + 1
             return True
         if reply is None:
@@ -225,10 +254,7 @@ class _Attendance:
         run_id = self._run_id
         match name:
             case "waiting":
-                if view.state.interaction is not None and not self._output.can_ask:
-                    for line in question_lines(view.state.interaction.contract):
-                        self._output.note(line)
-                self._output.note(f"Answer it: pi-workflows answer {run_id} VALUE")
+                self._say_question(view)
             case "paused":
                 self._output.note(f"Let it go on: pi-workflows resume {run_id}")
             case "parked" if view.display.status == "ambiguous":
@@ -239,6 +265,18 @@ class _Attendance:
                 self._output.note(f"It goes on. Follow it: pi-workflows watch {run_id}")
             case _:
                 self._output.note(f"More: pi-workflows show {run_id}")
+
+    def _say_question(self, view: RunView) -> None:
+        """Say what the run asks, what an answer looks like, and how it is given."""
+        request = view.state.interaction
+        contract = None if request is None else whole(self._server, view.run_id, request.contract)
+        if request is not None and not self._output.can_ask:
+            for line in question_lines(contract):
+                self._output.note(line)
+            for line in schema_lines(contract):
+                self._output.note(f"  {line}")
+        example = answer_example(contract)
+        self._output.note(f"Answer it: pi-workflows answer {view.run_id} {example}")
 
 
 def _summary(view: RunView, name: str) -> str:

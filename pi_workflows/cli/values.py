@@ -54,6 +54,25 @@ def json_or_text(typed: str, *, field: str, is_text: bool) -> Json:
     return text if typed[:1] not in ("@", _STANDARD_INPUT) else text.removesuffix("\n")
 
 
+def text_reason(typed: str) -> str | None:
+    """Say why a value that looks like JSON was taken as text.
+
+    Args:
+        typed: The value as it stood on the command line.
+
+    Returns:
+        One sentence; None when nobody meant JSON, or the value did not stand there.
+    """
+    if not typed.lstrip().startswith(("{", "[", '"')):
+        return None
+    try:
+        canonical.decode(typed.encode("utf-8", "surrogateescape"), field="")
+    except PayloadInvalid as error:
+        reason = error.message.removeprefix(": ")
+        return f"VALUE was taken as text, as it is {reason}"
+    return None
+
+
 def _parsed(content: bytes, typed: str, field: str) -> Json:
     """Decode JSON."""
     try:

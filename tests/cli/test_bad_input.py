@@ -163,6 +163,8 @@ def test_answers_that_cannot_be_taken(installation: Installation) -> None:
     refused = installation.cli("answer", "open-1", '{"decision":"maybe"}')
     assert refused.code == 1
     assert "decision" in said(refused)
+    text = installation.cli("answer", "open-1", '{"decision": ship}')
+    assert "VALUE was taken as text, as it is not JSON at line 1, column 14" in said(text)
     other = installation.cli("answer", "open-1", '{"decision":"ship"}', "--request", "r", "--json")
     assert (other.code, other.document["code"]) == (1, "requestChanged")
     assert installation.cli("watch", "open-1").code == 10

@@ -80,11 +80,21 @@ def test_a_question_may_stay_open(installation: Installation) -> None:
         shown.until("decision (ship or hold)> ")
         shown.leave()
         assert shown.end() == 10
-    assert "pi-workflows answer asked-3 VALUE" in shown.text
+    assert """pi-workflows answer asked-3 '{"decision":"ship"}'""" in shown.text
     with terminal(installation, "answer", "asked-3") as again:
         again.until("decision (ship or hold)> ")
         again.type('{"decision":"ship"}')
         assert again.end() == 0
+
+
+def test_a_question_ends_when_somebody_else_answers(installation: Installation) -> None:
+    """A prompt that waits for a line ends by itself, and the run is followed to its end."""
+    with terminal(installation, "run", ASKS, "--run-id", "asked-5") as shown:
+        shown.until("decision (ship or hold)> ")
+        assert installation.cli("answer", "asked-5", '{"decision":"hold"}').code == 0
+        shown.until("Somebody else has answered")
+        assert shown.end() == 0
+    assert "decision: hold" in shown.text
 
 
 def test_an_interrupt_at_the_question_leaves_the_run_alone(installation: Installation) -> None:

@@ -40,6 +40,18 @@ def test_run_detached(installation: Installation, snapshot: SnapshotAssertion) -
     assert seen(done, installation) == snapshot
 
 
+def test_run_that_exists(installation: Installation) -> None:
+    """The same run again is not told as a new one: neither that it started nor what it did."""
+    first = installation.cli("run", LINE, "--run-id", "twice-1")
+    again = installation.cli("run", LINE, "--run-id", "twice-1")
+    assert (again.code, again.out) == (0, first.out)
+    said = again.err.splitlines()
+    assert re.fullmatch(r"twice-1 already exists \(completed .*\); nothing was started\.", said[0])
+    assert not any("started (" in line for line in said)
+    detached = installation.cli("run", LINE, "--run-id", "twice-1", "--detach")
+    assert (detached.out, detached.err.splitlines()[0]) == ("twice-1\n", said[0])
+
+
 def test_run_that_asks(installation: Installation, snapshot: SnapshotAssertion) -> None:
     """The question and how to answer it."""
     assert seen(installation.cli("run", ASKS, "--run-id", "text-3"), installation) == snapshot
