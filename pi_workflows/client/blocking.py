@@ -17,7 +17,14 @@ from pi_workflows.base.limits import (
     CLIENT_START_MS,
     CLIENT_START_POLL_MS,
 )
-from pi_workflows.client.endpoint import Backoff, Endpoint, not_running, not_started, unreachable
+from pi_workflows.client.endpoint import (
+    Backoff,
+    Endpoint,
+    Fruitless,
+    not_running,
+    not_started,
+    unreachable,
+)
 from pi_workflows.protocol.connection import Pending, Subscription
 from pi_workflows.protocol.envelope import Event
 from pi_workflows.protocol.operations import Operation
@@ -53,6 +60,7 @@ class Client:
         self._sleep = sleep
         self._state = endpoint.new_state()
         self._backoff = Backoff(endpoint.random)
+        self._fruitless = Fruitless(endpoint.random)
         self._socket: socket.socket | None = None
         self._lost_at_ms: int | None = None
         self._retry_at_ms = 0
@@ -235,6 +243,8 @@ class Client:
         self._state.receive(_read(connection))
         if self._state.is_restored:
             self._backoff.reset()
+        if self._state.is_answered:
+            self._fruitless.reset()
         return True
 
     def _reconnect(self, until_ms: int | None) -> bool:
@@ -303,7 +313,12 @@ class Client:
         self._state.disconnected()
         if self._lost_at_ms is None:
             self._lost_at_ms = self._now_ms()
-        self._retry_at_ms = self._now_ms()
+        delay_ms = self._fruitless.next_ms()
+        if delay_ms is None:
+            self._is_over = True
+            self._state.exhausted()
+        else:
+            self._retry_at_ms = self._now_ms() + delay_ms
 
     def _now_ms(self) -> int:
         """Return the monotonic time."""

@@ -88,6 +88,21 @@ class Backoff:
         self._failures = 0
 
 
+class Fruitless(Backoff):
+    """The delays after connections that were lost before everything asked on them was answered.
+
+    The first is followed by the next at once: servers come and go. A server that is there and drops
+    whoever asks it the same again and again is asked as often as one that stays away.
+    """
+
+    def next_ms(self) -> int | None:
+        """Count a lost connection, as `Backoff.next_ms` counts a failure."""
+        if not self._failures:
+            self._failures = 1
+            return 0
+        return super().next_ms()
+
+
 def not_running() -> Unavailable:
     """Return the error of a missing server that may not be started."""
     return Unavailable(

@@ -20,7 +20,14 @@ from pi_workflows.base.limits import (
     CLIENT_START_MS,
     CLIENT_START_POLL_MS,
 )
-from pi_workflows.client.endpoint import Backoff, Endpoint, not_running, not_started, unreachable
+from pi_workflows.client.endpoint import (
+    Backoff,
+    Endpoint,
+    Fruitless,
+    not_running,
+    not_started,
+    unreachable,
+)
 from pi_workflows.protocol.connection import Pending, Subscription
 from pi_workflows.protocol.envelope import Event
 from pi_workflows.protocol.operations import Operation
@@ -62,6 +69,7 @@ class TrioClient:
         self._endpoint = endpoint
         self._state = endpoint.new_state()
         self._backoff = Backoff(endpoint.random)
+        self._fruitless = Fruitless(endpoint.random)
         self._scope = trio.CancelScope()
         # Set and replaced whenever something changed: a reply, an event, the connection.
         self._changed = trio.Event()
@@ -253,6 +261,8 @@ class TrioClient:
                 return
             if self._state.is_restored:
                 self._backoff.reset()
+            if self._state.is_answered:
+                self._fruitless.reset()
             self._notify()
 
     async def _write(self, stream: trio.SocketStream, connection: trio.CancelScope) -> None:
@@ -278,6 +288,10 @@ class TrioClient:
 
         Without anything owed it waits.
         """
+        fruitless_ms = self._fruitless.next_ms()
+        if fruitless_ms is None:
+            return None
+        await trio.sleep(fruitless_ms / 1_000)
         while self._end is None:
             while self._state.is_idle:
                 self._owes = trio.Event()

@@ -127,6 +127,11 @@ class ClientState:
         return self.is_ready and not any(p.subscription for p in self._pending.values())
 
     @property
+    def is_answered(self) -> bool:
+        """Whether it has also answered everything else that it was asked."""
+        return self.is_ready and not self._pending
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is owed to us: no reply and no event."""
         return not self._pending and not self._subscriptions

@@ -129,6 +129,23 @@ def test_a_read_is_never_unknown(path: Path, clock: StillClock) -> None:
         assert unavailable.value.reason_code == "serverUnreachable"
 
 
+def test_a_server_that_drops_every_request_is_given_up(path: Path, clock: StillClock) -> None:
+    """A request that costs each connection is sent twelve times, with growing delays."""
+
+    def script(listener: Listener) -> None:
+        for _ in range(12):
+            connection = listener.accept()
+            connection.request()
+            connection.close()
+
+    with serving(path, script), new_client(path, clock) as client:
+        began_ms = clock.ms
+        with pytest.raises(OutcomeUnknown):
+            pause(client)
+    # The first connection is followed by the next at once.
+    assert clock.ms - began_ms == _EXHAUSTED_MS - 250
+
+
 def _answer_once_and_leave(listener: Listener) -> None:
     """Serve one request, then end the server."""
     connection = listener.accept()

@@ -182,6 +182,28 @@ def test_the_outcome_is_unknown_after_thirty_seconds() -> None:
     _run(test)
 
 
+def test_a_server_that_drops_every_request_is_given_up() -> None:
+    """A request that costs each connection is sent twelve times, with growing delays."""
+
+    async def drop(listener: TrioListener) -> None:
+        for _ in range(12):
+            connection = await listener.accept()
+            await connection.request()
+            await connection.close()
+
+    async def test(listener: TrioListener) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(drop, listener)
+            client = await open_client(nursery, _endpoint(listener.path))
+            began = trio.current_time()
+            with pytest.raises(OutcomeUnknown):
+                await _pause(client)
+            # The first connection is followed by the next at once.
+            assert trio.current_time() - began == pytest.approx(_EXHAUSTED_SECONDS - 0.25)
+
+    _run(test)
+
+
 def test_when_the_server_stays_away_a_last_event_says_so() -> None:
     """Twelve attempts without a server end the subscription and then the client."""
 
