@@ -137,8 +137,8 @@ RUN_CLAIM_MS: Final = 60_000
 RUN_CLAIM_RENEW_MS: Final = 25_000
 # How much active time a crash can lose.
 ACTIVE_SAMPLE_MS: Final = 5_000
-# A server that was started in the background says by then that it is ready; before that it may have to end what its
-# predecessor left behind.
+# A server that was started in the background says by then that it is ready; before that it may have
+# to end what its predecessor left behind.
 SERVER_READY_MS: Final = 30_000
 # Between two looks of a starting server for the one that came first.
 SERVER_LOOK_MS: Final = 50
