@@ -99,9 +99,9 @@ def _language() -> Iterator[str]:
 
 def _call(name: str, value: Any) -> str:
     """Return how a name is called: its parameters with their defaults, one a line."""
-    if isinstance(value, type) and issubclass(value, Exception):
+    if inspect.isclass(value) and Exception in inspect.getmro(value):
         return name
-    lines = []
+    lines: list[str] = []
     is_keyword = False
     for parameter in inspect.signature(value).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
