@@ -82,7 +82,8 @@ def _take_or_adopt(state: StateDirectory) -> ProcessLock | None:
     Raises:
         Unavailable: `serverStartFailed`: the other one neither answers nor ends.
     """
-    deadline_ns = time.monotonic_ns() + SERVER_READY_MS * NS_PER_MS
+    # The starter must still be there to hear it.
+    deadline_ns = time.monotonic_ns() + SERVER_READY_MS * NS_PER_MS * 4 // 5
     while True:
         try:
             return ProcessLock.take(state.lock)

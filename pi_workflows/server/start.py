@@ -11,6 +11,7 @@ import os
 import select
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -78,7 +79,11 @@ class ReadyPipe:
         """Write the report and let go of the pipe, standard error included."""
         if self._descriptor is None:
             return
-        with os.fdopen(self._descriptor, "wb", buffering=0) as pipe:
+        # Whoever waited may have been interrupted; the server is there for others all the same.
+        with (
+            suppress(BrokenPipeError),
+            os.fdopen(self._descriptor, "wb", buffering=0) as pipe,
+        ):
             pipe.write(canonical.encode(report) + b"\n")
         self._descriptor = None
         empty = os.open(os.devnull, os.O_WRONLY)

@@ -66,6 +66,26 @@ def test_the_loser_of_a_race_adopts_the_winner(running: Running) -> None:
     assert len({result.pid for result in results}) == 1
 
 
+def test_a_server_outlives_a_starter_that_is_gone(running: Running) -> None:
+    """Nobody hears that it is ready, and it serves all the same."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "pi_workflows.server", "--ready-fd", str(writing)],
+        env={**os.environ, "PI_WORKFLOWS_STATE_DIR": str(running.directory)},
+        stdin=subprocess.DEVNULL,
+        pass_fds=(writing,),
+    )
+    os.close(writing)
+    try:
+        found = running.start()
+        assert (found.started, found.pid) == (False, child.pid)
+    finally:
+        child.kill()
+        child.wait()
+        running.pids.clear()
+
+
 def test_the_second_server_in_the_foreground_is_refused(running: Running) -> None:
     """Beside a live server a second one says so, and changes nothing."""
     running.start()
