@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import (
+    Corrupt,
     OutcomeUnknown,
     Problem,
     ProblemsFound,
@@ -57,7 +58,8 @@ class Failure:
         return cls(
             code=error.reason_code,
             message=error.message,
-            exit_code=error.exit_code,
+            # The server cannot serve what is damaged, so on the wire it is unavailable.
+            exit_code=(Corrupt.exit_code if error.reason_code == Corrupt.code else error.exit_code),
             field=error.field,
             hint=hint,
             problems=error.problems if isinstance(error, ProblemsFound) else (),
