@@ -104,18 +104,29 @@ def find(target: str, project: Path, definitions: Path | None) -> Path:
         # Not the path's own method, which raises for a name that is too long.
         if os.path.isfile(path):  # noqa: PTH113
             return path
-        raise found("workflowUnknown", target, f"there is no file {path}")
+        raise found("workflowUnknown", target, _no_workflow(path) or f"there is no file {path}")
     items = listed(directories(project, definitions))
     for item in items:
         if item.name == target and item.shadowed_by is None:
             if item.error is not None:
                 raise found("sourceInvalid", item.path, item.error)
             return Path(item.path)
+    if (why := _no_workflow(path)) is not None:
+        raise found("workflowUnknown", target, why)
     names = sorted({item.name for item in items if item.error is None})
     near = difflib.get_close_matches(target, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"give a path, such as ./{target}{FILE_SUFFIX}"
     places = " or ".join(str(place) for _, place in directories(project, definitions))
-    raise found("workflowUnknown", target, f"no workflow is called so in {places}: {hint}")
+    raise found("workflowUnknown", target, f"there is no workflow of this name in {places}: {hint}")
+
+
+def _no_workflow(path: Path) -> str | None:
+    """Say why something that is there is no workflow's file; None when nothing is there."""
+    if os.path.isdir(path):  # noqa: PTH112 - as in `find`
+        return "is a directory: give the path of a workflow's file"
+    if os.path.isfile(path):  # noqa: PTH113
+        return f"is no workflow: the name of its file must end in {FILE_SUFFIX}"
+    return None
 
 
 def _files(directory: Path) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
@@ -15,7 +16,7 @@ from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.cli.failure import INTERRUPTED, PIPE_CLOSED, PROGRAM, USAGE, Failure
 from pi_workflows.cli.help import HelpedCommand
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.output import Output
+from pi_workflows.cli.output import Output, Unwritable
 
 Body: TypeAlias = Callable[..., int]
 """A command: takes an Invocation and its arguments, returns the exit code."""
@@ -207,6 +208,8 @@ def guarded(invocation: Invocation, body: Callable[[Invocation], int]) -> int:
     try:
         code = body(invocation)
         sys.stdout.flush()
+    except Unwritable as error:
+        return _unwritable(error)
     except WorkflowsError as error:
         failure = Failure.of(error, key=invocation.key)
     except KeyboardInterrupt:
@@ -219,6 +222,18 @@ def guarded(invocation: Invocation, body: Callable[[Invocation], int]) -> int:
         invocation.output.fail(failure)
     except BrokenPipeError:
         return _closed()
+    except Unwritable as error:
+        return _unwritable(error)
+    return failure.exit_code
+
+
+def _unwritable(error: Unwritable) -> int:
+    """Say that the output takes nothing, where that can still be said."""
+    _closed()
+    failure = Failure.of(error)
+    with suppress(OSError):
+        sys.stderr.write(f"{failure.lines()[0]}\n")
+        sys.stderr.flush()
     return failure.exit_code
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Refused
+from pi_workflows.base.errors import Refused, WrongUsage
 from pi_workflows.base.version import package_version
 from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
@@ -16,7 +16,7 @@ from pi_workflows.client.endpoint import Endpoint
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.wire import Payload
-from pi_workflows.server.paths import StateDirectory, locate
+from pi_workflows.server.paths import STATE_DIR_VARIABLE, StateDirectory, locate
 from pi_workflows.server.start import start_detached
 
 
@@ -24,8 +24,16 @@ def state_directory() -> StateDirectory:
     """Return the state directory of this environment, which need not exist.
 
     Raises:
-        WrongUsage: `PI_WORKFLOWS_STATE_DIR` is not an absolute path.
+        WrongUsage: `PI_WORKFLOWS_STATE_DIR` is empty, or is not an absolute path.
     """
+    if os.environ.get(STATE_DIR_VARIABLE) == "":
+        # A script whose own variable is unset must not reach the person's real state.
+        raise WrongUsage(
+            f"{STATE_DIR_VARIABLE} is empty.",
+            code="stateDirEmpty",
+            field=STATE_DIR_VARIABLE,
+            hint="Give a directory, or unset it for the default one.",
+        )
     try:
         return StateDirectory(locate(os.environ))
     except Refused as error:

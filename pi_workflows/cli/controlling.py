@@ -17,7 +17,7 @@ from pi_workflows.protocol.runs import RunRestarted
 
 _SAID: Final[Mapping[Operation, tuple[str, str]]] = {
     Operation.RUN_PAUSE: ("is paused", "was paused already"),
-    Operation.RUN_RESUME: ("goes on", "was never stopped"),
+    Operation.RUN_RESUME: ("goes on", "was not stopped, and goes on"),
     Operation.RUN_CANCEL: ("is cancelled", "was cancelled already"),
 }
 

@@ -71,10 +71,12 @@ def list_effects(invocation: Invocation, typed: str | None, status: str | None) 
     names = short_ids(output, ids, chars_min=_ID_CHARS_MIN)
     rows = [_row(item, names, now_ms) for item in items]
     write_table(output, headings, rows, numbers=frozenset({"tries", "age"}))
-    if any(item.status == "ambiguous" for item in items):
+    open_item = next((item for item in items if item.status == "ambiguous"), None)
+    if open_item is not None:
         output.note(
-            "Say what became of one: pi-workflows effects resolve ID confirm|retry|reject"
-            " --evidence TEXT"
+            "Say what became of it (confirm, retry or reject):"
+            f" pi-workflows effects resolve {names[open_item.effect_id]} confirm"
+            ' --evidence "what you saw"'
         )
     return 0
 

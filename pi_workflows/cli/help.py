@@ -84,4 +84,6 @@ def _row(option: Any, ctx: Any) -> tuple[str, str]:
     default = option.get_default(ctx, call=False)
     is_told = default not in (None, False, 0, "") and option.name not in GLOBAL_NAMES
     text = str(option.help or "")
+    if option.required:
+        return name, f"{text} [required]"
     return name, f"{text} [default: {default}]" if is_told else text

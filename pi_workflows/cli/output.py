@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
+from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.base.limits import FRAME_DEPTH_MAX
 from pi_workflows.cli.escaping import escaped, escaped_json
 from pi_workflows.cli.failure import PROGRAM, Failure
@@ -30,6 +32,12 @@ Line: TypeAlias = tuple[Span, ...]
 _PIPE_COLUMNS: Final = 10_000
 _RED: Final = "\x1b[1;31m"
 _RESET: Final = "\x1b[0m"
+
+
+class Unwritable(WorkflowsError):
+    """The output cannot be written."""
+
+    code = "outputUnwritable"
 
 
 class Output:
@@ -68,9 +76,10 @@ class Output:
         content = canonical.encode(dict(document), depth_max=FRAME_DEPTH_MAX)
         if sys.stdout.isatty():
             content = escaped_json(content.decode()).encode()
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content + b"\n")
-        sys.stdout.flush()
+        with _writing():
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content + b"\n")
+            sys.stdout.flush()
 
     def line(self, text: str) -> None:
         """Write one line of the result."""
@@ -135,5 +144,17 @@ def plain(line: Line) -> str:
 
 def _write(stream: TextIO, text: str) -> None:
     """Write a line that is safe already, at once."""
-    stream.write(f"{text}\n")
-    stream.flush()
+    with _writing():
+        stream.write(f"{text}\n")
+        stream.flush()
+
+
+@contextmanager
+def _writing() -> Generator[None]:
+    """Give a stream that takes nothing an error of ours; a closed pipe has one already."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritable(f"cannot write the output: {error.strerror}") from None

@@ -224,7 +224,7 @@ class _Row:
             return
         if self.step.outcome != "ok":
             error = self.view.state.results.get(self.name)
-            if error is not None:
+            if error is not None and error.error is not None:
                 yield f"  {failure_line(error.error)}", "red"
         taken = self._taken()
         if taken:

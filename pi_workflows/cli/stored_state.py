@@ -10,7 +10,13 @@ from typing import Final, Protocol
 from pi_workflows.audit.rebuilding import Difference, Rebuilt, rebuild_file
 from pi_workflows.audit.verification import verify_file
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import AuthorityDenied, Incompatible, NotFound, WrongUsage
+from pi_workflows.base.errors import (
+    AuthorityDenied,
+    Corrupt,
+    Incompatible,
+    NotFound,
+    WrongUsage,
+)
 from pi_workflows.cli.connection import ask, client, state_directory
 from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
@@ -101,7 +107,7 @@ def _verified_file(
                 {"schema": "pi-workflows.cli-progress.v1", "check": name, "final": False}
             )
 
-    with _refusing(), _bar(output, "Verifying") as bar:
+    with _refusing(file), _bar(output, "Verifying") as bar:
         found = verify_file(
             file,
             live_directory=state_directory().root,
@@ -154,7 +160,7 @@ def rebuild_state(invocation: Invocation, file: Path) -> int:
         WorkflowsError: As `rebuild_file`.
     """
     output = invocation.output
-    with _refusing(), _bar(output, "Replaying") as bar:
+    with _refusing(file), _bar(output, "Replaying") as bar:
         found = rebuild_file(
             file,
             live_directory=state_directory().root,
@@ -214,13 +220,27 @@ def _violation_lines(violations: Sequence[Violation]) -> Iterator[str]:
 
 
 @contextmanager
-def _refusing() -> Generator[None]:
-    """Give a refused file its exit code; one that is missing is wrong usage."""
+def _refusing(file: Path) -> Generator[None]:
+    """Give a refused file its exit code and name it; one that is missing is wrong usage."""
     try:
         yield
     except AuthorityDenied as error:
         raise Incompatible(
             error.message, code=error.reason_code, field=error.field, hint=error.hint
+        ) from None
+    except Incompatible as error:
+        # The fixed text is about the live database, and says to move that.
+        raise Incompatible(
+            f"{file} is not a Pi Workflows database of this version.",
+            code=error.reason_code,
+            field=str(file),
+        ) from None
+    except Corrupt as error:
+        raise Corrupt(
+            f"{file}: {error.message}",
+            code=error.reason_code,
+            field=str(file),
+            hint="Restore a backup.",
         ) from None
     except NotFound as error:
         raise unsent(error) from None

@@ -12,6 +12,7 @@ from pi_workflows.base.errors import AuthorityDenied, PayloadInvalid
 _PRIVATE: Final = 0o700
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_OWN: Final = "Choose a directory of your own."
 # SQLite's locks do not hold there, and another machine may write the same file.
 _NETWORK_TYPES: Final = frozenset(
     {
@@ -61,9 +62,10 @@ def secure_directory(directory: Path) -> Path:
         directory.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise PayloadInvalid(
-            f"The state directory is no directory: {directory}",
+            f"The state directory is a file, or lies below one: {directory}",
             code="notDirectory",
             field=str(directory),
+            hint=_OWN,
         ) from error
     resolved = directory.resolve(strict=True)
     found = resolved.stat()
@@ -72,13 +74,15 @@ def secure_directory(directory: Path) -> Path:
             f"The state directory belongs to another user: {directory}",
             code="directoryNotOurs",
             field=str(directory),
+            hint=_OWN,
         )
     if found.st_mode & _OTHERS_WRITE:
         raise AuthorityDenied(
             f"Others may write the state directory: {directory}",
             code="directoryNotPrivate",
             field=str(directory),
-            hint=f"chmod 700 {directory}",
+            # Where everybody may put files, as in /tmp, closing it would harm the others.
+            hint=_OWN if found.st_mode & stat.S_ISVTX else f"chmod 700 {directory}",
         )
     kind = _file_system_type(found.st_dev)
     if kind in _NETWORK_TYPES:

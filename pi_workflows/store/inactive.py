@@ -65,7 +65,7 @@ def open_inactive(file: Path, *, live_directory: Path | None) -> Generator[Snaps
             f"This is the live database: {file}",
             code="liveFile",
             field=str(file),
-            hint="Leave the file out: the server verifies the live database.",
+            hint="Take a backup and look into that: pi-workflows state backup FILE",
         )
     if not path.is_file():
         raise AuthorityDenied(

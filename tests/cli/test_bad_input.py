@@ -69,7 +69,13 @@ def test_an_unknown_workflow(installation: Installation) -> None:
     """A name that no file answers to, and a path where no file is, are named."""
     name = installation.cli("run", "nowhere")
     assert name.code == 1
-    assert "nowhere: no workflow is called so" in said(name)
+    assert "nowhere: there is no workflow of this name" in said(name)
+    (installation.project / "todo.txt").touch()
+    assert "the name of its file must end in _workflow.py" in said(
+        installation.cli("run", "todo.txt")
+    )
+    for directory in (".", str(installation.project)):
+        assert "is a directory" in said(installation.cli("run", directory))
     path = installation.cli("run", "./nix_workflow.py")
     assert path.code == 1
     assert f"{installation.project}/nix_workflow.py" in said(path)

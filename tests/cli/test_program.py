@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,27 @@ def python(fresh: Installation, script: str) -> subprocess.CompletedProcess[str]
 def test_help_loads_nothing_that_takes_time(fresh: Installation) -> None:
     """The help of the program loads neither models nor displays nor the server."""
     assert python(fresh, LOADED).stderr.strip() == "[]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [("workflows",), ("workflows", "--json")], ids=" ".join)
+def test_an_output_that_takes_nothing(words: tuple[str, ...], fresh: Installation) -> None:
+    """A disk that is full gets one line on standard error and exit code 1."""
+    (fresh.project / ".pi" / "workflows").mkdir(parents=True)
+    (fresh.project / ".pi" / "workflows" / "one_workflow.py").touch()
+    script = f"import sys\nsys.argv = ['pi-workflows', *{words!r}]\n{PROGRAM}"
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=fresh.variables,
+            cwd=fresh.project,
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    said = "pi-workflows: cannot write the output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Incompatible
 from pi_workflows.store.driver import connect
 from tests.cli.installation import WORKFLOWS, Installation, installed
 from tests.cli.stable import stable
@@ -101,7 +100,8 @@ def test_refused_files(words: tuple[str, ...], copy: Path, fresh: Installation) 
     """A file of another kind, an incomplete one and the live one exit 4; bytes stay as they are."""
     (fresh.project / "text").write_text("no database")
     text = fresh.cli(*words, "text", "--json")
-    assert (text.code, text.document["message"]) == (4, str(Incompatible()))
+    assert (text.code, text.document["code"]) == (4, "stateIncompatible")
+    assert text.document["message"] == "text is not a Pi Workflows database of this version."
     copy.with_name(f"{copy.name}-wal").write_bytes(b"x")
     incomplete = fresh.cli(*words, copy.name, "--json")
     assert (incomplete.code, incomplete.document["code"]) == (4, "notSelfContained")
@@ -112,6 +112,7 @@ def test_refused_files(words: tuple[str, ...], copy: Path, fresh: Installation) 
     for path in (fresh.state / "state.sqlite", fresh.project / "link" / "state.sqlite"):
         live = fresh.cli(*words, str(path), "--json")
         assert (live.code, live.document["code"]) == (4, "liveFile")
+        assert "pi-workflows state backup" in str(live.document["hint"])
 
 
 def test_a_damaged_file(copy: Path, fresh: Installation) -> None:
@@ -123,4 +124,7 @@ def test_a_damaged_file(copy: Path, fresh: Installation) -> None:
     for words in (("state", "verify"), ("audit", "rebuild")):
         done = fresh.cli(*words, copy.name, "--json")
         assert done.code in (1, 4)
+        if done.code != 1:
+            assert copy.name in str(done.document["message"])
+            assert done.document["hint"] == "Restore a backup."
         assert done.err == ""

@@ -75,6 +75,13 @@ def test_a_relative_state_directory_is_wrong_usage(fresh: Installation) -> None:
     assert "PI_WORKFLOWS_STATE_DIR" in done.err
 
 
+def test_an_empty_state_directory_is_wrong_usage(fresh: Installation) -> None:
+    """An empty variable is a mistake of a script; it never means the person's own state."""
+    fresh.environment["PI_WORKFLOWS_STATE_DIR"] = ""
+    done = fresh.cli("runs", "--json")
+    assert (done.code, done.document["code"]) == (2, "stateDirEmpty")
+
+
 def test_a_socket_path_that_is_too_long_is_wrong_usage(fresh: Installation) -> None:
     """A state directory in which no socket can stand is refused before anything is made."""
     fresh.environment["PI_WORKFLOWS_STATE_DIR"] = f"/{'d' * 100}"

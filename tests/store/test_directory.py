@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,7 +56,9 @@ def test_a_directory_that_others_may_write_is_refused(tmp_path: Path, loose: int
         secure_directory(target)
     assert caught.value.reason_code == "directoryNotPrivate"
     assert caught.value.field == str(target)
-    assert caught.value.hint == f"chmod 700 {target}"
+    is_shared = bool(loose & stat.S_ISVTX)
+    remedy = "Choose a directory of your own." if is_shared else f"chmod 700 {target}"
+    assert caught.value.hint == remedy
     assert mode(target) == loose
 
 

@@ -68,7 +68,9 @@ def resolve(
         typer.Option(
             "--evidence",
             metavar="TEXT",
-            help=f"How you know, at most {EVIDENCE_CHARS_MAX:,} characters; stored with the run.",
+            help=f"How you know, at most {EVIDENCE_CHARS_MAX:,} characters; stored with the run."
+            " With confirm a JSON object is the action's result, in place of the one that was"
+            " lost.",
         ),
     ],
 ) -> int:
