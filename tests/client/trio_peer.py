@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import trio
+import trio.testing
 
-from tests.client.peer import hello
+from pi_workflows.base.errors import Outcome
+from pi_workflows.client.endpoint import Endpoint
+from pi_workflows.client.trio_client import TrioClient
+from pi_workflows.protocol.envelope import Event, EventKind
+from pi_workflows.protocol.operations import Operation
+from tests.client.peer import VERSION, hello
 
 _READ_BYTES = 65_536
 
@@ -74,3 +82,40 @@ class TrioListener:
         """Stop listening and remove the socket, as a server does that ends."""
         self.path.unlink(missing_ok=True)
         self._socket.close()
+
+
+TrioTest = Callable[[TrioListener], Awaitable[None]]
+
+
+def run_test(test: TrioTest, *, listens: bool = True) -> None:
+    """Run a test with its server in an event loop whose clock jumps when everybody waits."""
+
+    async def run(path: Path) -> None:
+        listener = TrioListener(path)
+        try:
+            if listens:
+                listener.listen()
+            await test(listener)
+        finally:
+            listener.close()
+
+    with tempfile.TemporaryDirectory() as directory:
+        clock = trio.testing.MockClock(autojump_threshold=0)
+        trio.run(run, Path(directory) / "host.sock", clock=clock)
+
+
+def endpoint_of(path: Path, starter: Callable[[], None] | None = None) -> Endpoint:
+    """Return where the client connects."""
+    return Endpoint(str(path), VERSION, client_id="client-1", random=lambda: 1.0, starter=starter)
+
+
+async def pause(client: TrioClient) -> Outcome:
+    """Ask to pause a run and return the outcome."""
+    return (await client.request(Operation.RUN_PAUSE, {}, run_id="build-1")).outcome
+
+
+def reason_of(event: Event) -> object:
+    """Return why a subscription is unavailable."""
+    assert event.event is EventKind.UNAVAILABLE
+    assert isinstance(event.payload, dict)
+    return event.payload["reasonCode"]
