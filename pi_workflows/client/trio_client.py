@@ -288,6 +288,8 @@ class TrioClient:
 
         Without anything owed it waits.
         """
+        if self._end is not None:
+            return None
         fruitless_ms = self._fruitless.next_ms()
         if fruitless_ms is None:
             return None
