@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pi_workflows.base.canonical import Json
@@ -9,7 +10,7 @@ from pi_workflows.cli.following import Followed
 from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.run_view import TraceItem
-from pi_workflows.cli.trace import change_document, change_line, described, is_inner
+from pi_workflows.cli.trace import Columns, change_document, change_line, described, is_inner
 
 _ENDS: Final = frozenset({"run.completed", "run.failed", "run.timed_out", "run.cancelled"})
 
@@ -52,7 +53,7 @@ class PlainProgress(Silence):
         if not is_inner(item) and item.type not in _ENDS:
             subject = item.node_id or run.run_id
             event = item.type.partition(".")[2].replace("_", " ")
-            words = described(item)
+            words = described(item, run.view)
             self._output.note(f"{subject}: {event}{f' ({words})' if words else ''}")
 
     def lost(self, run: Followed) -> None:
@@ -61,14 +62,22 @@ class PlainProgress(Silence):
 
 
 class ChangeLines(Silence):
-    """Writes one line for each event to standard output, and a last one for each run."""
+    """Writes one line for each event to standard output, and a last one for each run.
 
-    def __init__(self, output: Output) -> None:
+    Args:
+        output: Where to.
+        run_ids: The runs that are followed; one alone is not named in each line.
+    """
+
+    def __init__(self, output: Output, run_ids: Sequence[str]) -> None:
         self._output = output
+        self._run_width = max(map(len, run_ids)) if len(run_ids) > 1 else 0
 
     def changed(self, run: Followed, item: TraceItem) -> None:
         """Write an event."""
-        self._output.line(change_line(run.run_id, item))
+        view = run.view
+        columns = Columns() if view is None else Columns.of(view, run=self._run_width)
+        self._output.line(change_line(run.run_id, item, columns, described(item, view)))
 
     def ended(self, run: Followed, outcome: Outcome, *, is_last: bool) -> None:  # noqa: ARG002
         """Write how following a run ended."""

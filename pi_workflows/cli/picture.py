@@ -193,7 +193,9 @@ class _Row:
             return
         for update in self.view.updates:
             if update.node_id == self.name:
-                text = progress_line(update.type, update.key, update.data, self.scene.has_unicode)
+                text = progress_line(
+                    update.type, update.key, update.data, has_unicode=self.scene.has_unicode
+                )
                 yield (("    ", ""), (text, "cyan"))
 
     def _look(self) -> _Look:

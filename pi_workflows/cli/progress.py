@@ -12,7 +12,7 @@ _BAR_CELLS: Final = 20
 _CHARS_MAX: Final = 200
 
 
-def progress_line(kind: str, key: str, data: Json, has_unicode: bool) -> str:  # noqa: FBT001
+def progress_line(kind: str, key: str, data: Json, *, has_unicode: bool) -> str:
     """Return an update as a person reads it.
 
     Args:
@@ -23,7 +23,7 @@ def progress_line(kind: str, key: str, data: Json, has_unicode: bool) -> str:  #
     """
     if kind != "progress" or not isinstance(data, dict):
         return f"{escaped(kind)} {escaped(key)}: {value_line(data, chars_max=_CHARS_MAX)}"
-    parts = [_amount(data, has_unicode)]
+    parts = [_amount(data, has_unicode=has_unicode)]
     parts += [
         escaped(text) for name in ("label", "phase") if isinstance(text := data.get(name), str)
     ]
@@ -33,7 +33,7 @@ def progress_line(kind: str, key: str, data: Json, has_unicode: bool) -> str:  #
     return "  ".join(part for part in parts if part) or escaped(key)
 
 
-def _amount(data: dict[str, Json], has_unicode: bool) -> str:  # noqa: FBT001
+def _amount(data: dict[str, Json], *, has_unicode: bool) -> str:
     """Return how much of it is done."""
     done, total, unit = data.get("completed"), data.get("total"), data.get("unit")
     name = escaped(unit) if isinstance(unit, str) else ""

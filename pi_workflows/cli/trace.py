@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.cli.measures import duration, moment
-from pi_workflows.cli.run_view import TraceItem
+from pi_workflows.cli.picture import failure_line
+from pi_workflows.cli.progress import progress_line
+from pi_workflows.cli.run_view import RunView, TraceItem
 
 # Which of the server's own steps say nothing to somebody who follows their run.
 _INNER: Final = frozenset({"lease.claimed", "lease.released", "run.queue_settled"})
 _NO_NODE: Final = "-"
+_NODE_CHARS_MAX: Final = 32
+# What programs may want of a payload, by the name that it has there.
+_MEMBERS: Final[Mapping[str, str]] = {
+    "visit": "visit",
+    "attemptNumber": "attemptNumber",
+    "elapsedMs": "durationMs",
+    "code": "errorCode",
+}
 
 
 def is_inner(item: TraceItem) -> bool:
@@ -30,20 +41,74 @@ def change_document(run_id: str, item: TraceItem) -> dict[str, Json]:
     }
     if item.node_id is not None:
         document["nodeId"] = item.node_id
+    for member, name in _MEMBERS.items():
+        if member in item.payload:
+            document[name] = item.payload[member]
+    outcome = item.payload.get("outcome" if item.type == "attempt.settled" else "status")
+    if outcome is not None:
+        document["outcome"] = outcome
     return document
 
 
-def change_line(run_id: str, item: TraceItem) -> str:
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How wide the columns of a list of events are.
+
+    Attributes:
+        run: Of the run's ID; 0 leaves it out, where all are of one run.
+        seq: Of the number.
+        type: Of the type.
+        node: Of the node.
+    """
+
+    run: int = 0
+    seq: int = 4
+    type: int = 19
+    node: int = 0
+
+    @classmethod
+    def of(cls, view: RunView, *, run: int = 0) -> Columns:
+        """Return the columns that fit a run."""
+        widest = max(map(len, view.workflow.nodes), default=0)
+        return cls(run=run, node=min(_NODE_CHARS_MAX, widest))
+
+
+def change_line(run_id: str, item: TraceItem, columns: Columns, words: str) -> str:
     """Return an event as one line: date, time, run, number, type, node, words."""
-    words = described(item)
-    line = f"{moment(item.at)}  {run_id}  {item.seq}  {item.type}  {item.node_id or _NO_NODE}"
-    return f"{line}  {words}" if words else line
+    run = f"{run_id:<{columns.run}}  " if columns.run else ""
+    node = item.node_id or _NO_NODE
+    place = f"{item.seq:>{columns.seq}}  {item.type:<{columns.type}}  {node:<{columns.node}}"
+    return f"{moment(item.at)}  {run}{place}  {words}".rstrip()
 
 
-def described(item: TraceItem) -> str:
-    """Return what an event says beyond its type; empty when that is all."""
+def described(
+    item: TraceItem, view: RunView | None = None, errors: Mapping[str, Json] | None = None
+) -> str:
+    """Return what an event says beyond its type; empty when that is all.
+
+    Args:
+        item: The event.
+        view: The run at that time or later; it has progress, and why nodes failed.
+        errors: Stored errors of attempts that may be older than the newest of their node.
+    """
+    update = next((each for each in view.updates if each.seq == item.seq), None) if view else None
+    if update is not None:
+        return progress_line(update.type, update.key, update.data, has_unicode=False)
     describe = _WORDS.get(item.type)
-    return describe(item.payload) if describe is not None else ""
+    words = describe(item.payload) if describe is not None else ""
+    if item.type != "attempt.settled" or "errorStored" not in item.payload:
+        return words
+    error = (errors or {}).get(item.attempt_id or "")
+    if error is None and view is not None:
+        error = _newest_error(view, item)
+    return words if error is None else f"{words}: {failure_line(error)}"
+
+
+def _newest_error(view: RunView, item: TraceItem) -> Json:
+    """Return why an attempt failed, while it is the newest settled one of its node."""
+    is_newest = any(step.attempt_id == item.attempt_id for step in view.graph_steps)
+    result = view.state.results.get(item.node_id or "") if is_newest else None
+    return None if result is None else result.error
 
 
 def outcome_words(outcome: Json) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
 from pi_workflows.cli.connection import ask
 from pi_workflows.cli.run_view import RunView, TraceItem
@@ -53,3 +54,25 @@ def trace_page(server: Client, run_id: str, seq: int) -> tuple[list[TraceItem], 
     if page.total > seq and (not items or items[0].seq != seq + 1):
         raise ProtocolViolation("The server sent a trace with a gap.", code="traceGap")
     return items, page.total
+
+
+def errors_of(server: Client, run_id: str, items: Sequence[TraceItem]) -> dict[str, Json]:
+    """Return why attempts failed, by attempt, for those whose end is among these events.
+
+    Args:
+        server: The connected client.
+        run_id: The run.
+        items: The events.
+    """
+    found: dict[str, Json] = {}
+    for item in items:
+        step = item.payload.get("stepIndex")
+        if "errorStored" not in item.payload or item.attempt_id in found:
+            continue
+        if isinstance(step, int):
+            payload = ViewPage(kind="steps", cursor=step)
+            receipt = ask(server, Operation.VIEW_PAGE, payload, run_id=run_id).receipt
+            for each in RunPage.parse(receipt).items:
+                if isinstance(each, dict) and "error" in each:
+                    found[str(each.get("attemptId"))] = each["error"]
+    return found

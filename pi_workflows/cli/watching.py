@@ -23,8 +23,8 @@ from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Output, plain
 from pi_workflows.cli.picture import Scene, picture
 from pi_workflows.cli.run_view import RunView
-from pi_workflows.cli.trace import change_document, change_line
-from pi_workflows.cli.trace_pages import trace_page
+from pi_workflows.cli.trace import Columns, change_document, change_line, described
+from pi_workflows.cli.trace_pages import errors_of, trace_page
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.wire import is_run_id
@@ -105,7 +105,7 @@ def _watch(invocation: Invocation, server: Client, run_ids: tuple[str, ...], ask
     if output.is_json:
         return follower(ChangeDocuments(output, has_display=True)).follow()
     if not (output.is_terminal and output.shows_live):
-        return follower(ChangeLines(output)).follow()
+        return follower(ChangeLines(output, run_ids)).follow()
     # Loading the display costs more than a short watch.
     from pi_workflows.cli.live import LiveDisplay  # noqa: PLC0415
 
@@ -221,21 +221,32 @@ def list_events(invocation: Invocation, typed: str, *, from_seq: int, follow: bo
         run_id = run_id_of(server, typed)
         if follow:
             invocation.followed = (run_id,)
-            listener: Listener = ChangeLines(output)
+            listener: Listener = ChangeLines(output, (run_id,))
             if output.is_json:
                 listener = ChangeDocuments(output, has_display=False)
             return Follower(server, (run_id,), listener, from_seq=from_seq, until_end=True).follow()
-        seq = from_seq
-        while True:
-            items, total = trace_page(server, run_id, seq)
-            for item in items:
-                if output.is_json:
-                    output.document(change_document(run_id, item))
-                else:
-                    output.line(change_line(run_id, item))
-                seq = item.seq
-            if seq >= total:
-                return 0
+        _list_trace(output, server, run_id, from_seq)
+    return 0
+
+
+def _list_trace(output: Output, server: Client, run_id: str, from_seq: int) -> None:
+    """Write what happened to a run so far."""
+    seq = from_seq
+    view = None
+    if not output.is_json:
+        view = RunView.parse(ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt)
+    while True:
+        items, total = trace_page(server, run_id, seq)
+        errors = {} if view is None else errors_of(server, run_id, items)
+        for item in items:
+            if view is None:
+                output.document(change_document(run_id, item))
+            else:
+                words = described(item, view, errors)
+                output.line(change_line(run_id, item, Columns.of(view), words))
+            seq = item.seq
+        if seq >= total:
+            return
 
 
 def _milliseconds(seconds: float | None) -> int | None:

@@ -12,7 +12,7 @@ _HEX: Final = re.compile(r"\b[0-9a-f]{40,64}\b")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}")
 _DURATION: Final = re.compile(r"\b\d+\.\d s\b")
 _EARLIEST_MS: Final = 1_600_000_000_000
-_PROCESS: Final = frozenset({"pid", "elapsedMs", "p50Us", "p99Us"})
+_PROCESS: Final = frozenset({"pid", "elapsedMs", "durationMs", "p50Us", "p99Us"})
 
 
 def stable(value: Json, installation: Installation) -> Json:

@@ -90,6 +90,8 @@ def test_a_retry_and_a_timeout_that_is_routed(installation: Installation) -> Non
     shown = installation.cli("show", "patient-1").out
     assert "3 attempts" in shown
     assert "timed out" in shown
+    events = installation.cli("events", "patient-1").out
+    assert all(f"ConnectionError: try {number} failed" in events for number in (1, 2))
 
 
 def test_a_loop_that_is_stopped(installation: Installation) -> None:
