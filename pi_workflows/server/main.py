@@ -19,6 +19,7 @@ from pi_workflows.base.units import MS_PER_SECOND, NS_PER_MS
 from pi_workflows.base.version import package_version
 from pi_workflows.server import lock
 from pi_workflows.server.compose import compose
+from pi_workflows.server.housekeeping import watch_socket
 from pi_workflows.server.lifetime import Lifetime
 from pi_workflows.server.listener import Accepting, bind, first_failure, origin
 from pi_workflows.server.lock import ProcessLock
@@ -155,17 +156,27 @@ async def _until_stopped(life: Lifetime, services: Services, ready: Callable[[],
     """Live until the end, which the signals of a terminal or a supervisor ask for too."""
     path = services.state.socket
 
-    def listen() -> Accepting:
-        lock.remove_stale_socket(path)
-        return bind(path, services.log)
-
     async with trio.open_nursery() as nursery:
+
+        def listen() -> Accepting:
+            lock.remove_stale_socket(path)
+            listener = bind(path, services.log)
+            nursery.start_soon(_leave_unreachable, path, services)
+            return listener
+
         await nursery.start(_obey_signals, services.stop)
         try:
             await life.run(listen, ready)
         finally:
             path.unlink(missing_ok=True)
         nursery.cancel_scope.cancel()
+
+
+async def _leave_unreachable(path: Path, services: Services) -> None:
+    """Stop in order when the socket was removed or replaced."""
+    await watch_socket(path)
+    services.log.write("server.unreachable")
+    services.stop.request()
 
 
 async def _obey_signals(

@@ -201,8 +201,13 @@ class Writer:
 
     def _checkpoint(self) -> None:
         """Checkpoint between groups, and report a log that a reader keeps from shrinking."""
-        self._store.checkpoint()
         self._is_unsaved = False
+        try:
+            self._store.checkpoint()
+        except Unavailable as error:
+            # The log keeps everything; a disk that has room again takes the next one.
+            self._log.limited("checkpoint.failed", code=error.reason_code)
+            return
         wal_bytes = self._store.wal_bytes()
         if wal_bytes > WAL_REPORT_BYTES:
             self._log.limited("wal.large", bytes=wal_bytes)

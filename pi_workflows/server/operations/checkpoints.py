@@ -12,6 +12,7 @@ from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import CheckpointAnswer
+from pi_workflows.server import sources
 from pi_workflows.server.launch_options import LaunchOptions
 from pi_workflows.server.operations.call import Call, known, replied
 from pi_workflows.server.services import Services
@@ -31,6 +32,7 @@ async def answer(services: Services, call: Call) -> Reply:
 
     Raises:
         PayloadInvalid: `answerInvalid`: the checkpoint's model refuses it; the question stays open.
+        TransitionDenied: `workflowSourceChanged`: the code that would judge it is another one.
         LimitExceeded: The answer is over its limit.
         IdempotencyConflict: The identity was used for another request.
         Refused: The workflow's code could not judge it; the question stays open.
@@ -43,8 +45,9 @@ async def answer(services: Services, call: Call) -> Reply:
     with services.store.snapshot() as read:
         judgement = _judgement(read, call.run_id, payload)
     if judgement is not None:
-        request, environment = judgement
-        value = _sized(await services.resolver.validate(request, environment))
+        request, options = judgement
+        await sources.require_unchanged(options.source_files)
+        value = _sized(await services.resolver.validate(request, options.environment))
     command = AnswerCheckpoint(
         run_id=call.run_id,
         request_id=payload.request_id,
@@ -59,8 +62,8 @@ async def answer(services: Services, call: Call) -> Reply:
 
 def _judgement(
     read: Read, run_id: str, payload: CheckpointAnswer
-) -> tuple[dict[str, Json], dict[str, str]] | None:
-    """Return what a validator is asked, and its client's variables; None when nothing is to judge.
+) -> tuple[dict[str, Json], LaunchOptions] | None:
+    """Return what a validator is asked, and the run's launch options; None if nothing is to judge.
 
     A question that is not there, or that this cannot answer, is the decider's to refuse.
     """
@@ -87,7 +90,7 @@ def _judgement(
         "contract": canonical.fragment(question.contract.load(read)),
         "candidate": payload.input,
     }
-    return request, options.environment
+    return request, options
 
 
 def _is_open_to(question: RequestRow, submission_id: str) -> bool:
