@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,10 @@ NodeType: TypeAlias = Literal["compute", "action", "checkpoint"]
 ActionForm: TypeAlias = Literal["function", "shell"]
 Recovery: TypeAlias = Literal["idempotent", "manual"]
 RetriedOutcome: TypeAlias = Literal["failed", "timed_out"]
+
+
+SHELL_RESULT_MODEL: Final = "pi_workflows.authoring.commands.ShellResult"
+"""The model of what a command gives that nothing parses."""
 
 
 class Document(BaseModel):
@@ -76,6 +80,15 @@ class Node(Document):
     effect: EffectPolicy | None = None
     retry: RetryPolicy | None = None
     output_model: str | None = None
+
+    @property
+    def needs_own_result(self) -> bool:
+        """Whether only the author's code, or who knows its model, can say what the node gives.
+
+        The result of a command is the engine's own model, which nobody can write down after the
+        fact: a confirmation stands for it.
+        """
+        return self.output_model not in (None, SHELL_RESULT_MODEL)
 
 
 class Edge(Document):

@@ -168,6 +168,9 @@ class Commands:
     ) -> Settlement:
         """Make the attempt's end of its command's stored result, new or adopted."""
         result = receipts.stored_result(content)
+        if result is None and node.parse is None:
+            # A person confirmed the command: what it wrote is lost, and that it ran is the output.
+            return Settlement("ok", output=content)
         if result is None:
             return self._judge.output(node, canonical.decode_canonical(content))
         failure = receipts.exit_failure(result)

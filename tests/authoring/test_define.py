@@ -28,6 +28,9 @@ from pi_workflows import (
     shell,
     switch,
 )
+from pi_workflows.authoring.commands import ShellResult
+from pi_workflows.authoring.outputs import OutputModel
+from pi_workflows.definition.snapshot import SHELL_RESULT_MODEL
 
 # Authors make mistakes that a checker would show them; these tests make them on purpose.
 define: Callable[..., Workflow[Any]] = define_workflow
@@ -438,3 +441,8 @@ def test_the_snapshot_shows_what_is_no_code() -> None:
             {"from": "look", "to": "ask"},
         ],
     }
+
+
+def test_the_model_of_a_commands_own_result_is_known_by_name() -> None:
+    """The server tells it from an author's models without loading any code."""
+    assert OutputModel.of(ShellResult).name == SHELL_RESULT_MODEL

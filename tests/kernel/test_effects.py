@@ -6,6 +6,7 @@ import pytest
 
 from pi_workflows.base import canonical
 from pi_workflows.base.errors import Outcome
+from pi_workflows.definition.snapshot import SHELL_RESULT_MODEL
 from pi_workflows.domain.effect.application import SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
 from pi_workflows.domain.run.claim import LoseRunner
@@ -301,3 +302,29 @@ def test_a_verdict_on_a_paused_runs_effect_leaves_it_paused(bench: Harness) -> N
     assert run(bench)[:2] == ("running", "parked")
     bench.do(ResumeRun("run-1"))
     assert run(bench) == ("queued", "queued", None)
+
+
+@pytest.mark.parametrize(
+    ("model", "is_needed"),
+    [("sample.Sent", True), (SHELL_RESULT_MODEL, False), (None, False)],
+)
+def test_a_confirmation_gives_the_result_that_a_model_wants(
+    bench: Harness,
+    model: str | None,
+    is_needed: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    """Text alone would only fail the node later; a command's own result nobody can write down."""
+    node = action("manual")
+    if model is not None:
+        node["outputModel"] = model
+    permit = bench.launch(workflow=definition({"deploy": node}))
+    effect_id = reserved(bench, permit, "manual")
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(LoseRunner("run-1", 0, counted=False, detail="server lost"), permit=permit)
+    if is_needed:
+        refused = bench.answer(ResolveEffect("run-1", effect_id, 1, "confirm", "seen"))
+        assert (refused.code, effect(bench)[0]) == ("resultNeeded", "ambiguous")
+        bench.do(ResolveEffect("run-1", effect_id, 1, "confirm", '{"id": 7}'))
+    else:
+        bench.do(ResolveEffect("run-1", effect_id, 1, "confirm", "seen"))
+    assert effect(bench)[0] == "applied"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.canonical import decode
+from pi_workflows.base.canonical import Json, decode
 from pi_workflows.base.errors import PayloadInvalid, RevisionConflict, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.effect import state as effects
@@ -16,7 +16,7 @@ from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.rows import EffectChange
 from pi_workflows.domain.run.events import RunRequeued
-from pi_workflows.domain.run.state import run_state
+from pi_workflows.domain.run.state import RunState, run_state, snapshot_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ def resolve_effect(command: ResolveEffect, context: Context, read: Read) -> Deci
     Raises:
         NotFound: There is no such run or effect.
         RevisionConflict: `attemptMismatch`, the person judged another try.
-        TransitionDenied: The effect is not ambiguous, or a retry is asked for a run that has ended.
+        TransitionDenied: The effect is not ambiguous, a retry is asked for a run that has ended, or
+            a confirmation lacks the result that the node's model wants (`resultNeeded`).
     """
     state = run_state(read, command.run_id)
     effect = effects.effect_state(read, command.effect_id)
@@ -59,6 +60,8 @@ def resolve_effect(command: ResolveEffect, context: Context, read: Read) -> Deci
             code="runTerminal",
             hint="Use confirm or reject.",
         )
+    if command.action == "confirm":
+        _require_result(read, state, effect, command.evidence)
     evidence = Blob.text(command.evidence)
     change, value = _resolved(command, context, effect)
     event = EffectRecovered(effect=change, action=command.action, evidence_hash=evidence.hex)
@@ -103,15 +106,34 @@ def _resolved(
     return change.model_copy(update=named), value
 
 
+def _require_result(read: Read, state: RunState, effect: EffectState, evidence: str) -> None:
+    """Refuse a confirmation after which the node could only fail: its model wants a result."""
+    path = effects.payload_of(read, effect).node_path
+    node = snapshot_of(read, state).nodes[path]
+    if node.needs_own_result and _object(evidence) is None:
+        raise TransitionDenied(
+            f"{path} gives a {node.output_model}; confirming it has to say which.",
+            code="resultNeeded",
+            field="evidence",
+            hint="Give the action's result as a JSON object in --evidence.",
+        )
+
+
 def _confirmed(evidence: str) -> Blob:
     """Return the result of an effect that a person saw happen.
 
     A JSON object is what the action would have returned; any other text is only evidence.
     """
+    value = _object(evidence)
+    if value is not None:
+        return Blob.json(value)
+    return Blob.json({"confirmed": True, "evidence": evidence})
+
+
+def _object(evidence: str) -> dict[str, Json] | None:
+    """Return a JSON object that was given as evidence, or None."""
     try:
         value = decode(evidence.encode())
     except PayloadInvalid:
-        value = None
-    if isinstance(value, dict):
-        return Blob.json(value)
-    return Blob.json({"confirmed": True, "evidence": evidence})
+        return None
+    return value if isinstance(value, dict) else None
