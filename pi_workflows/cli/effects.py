@@ -14,7 +14,7 @@ from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.measures import age
 from pi_workflows.cli.outline import value_line
-from pi_workflows.cli.table import Cell, short_ids, write_table
+from pi_workflows.cli.table import ELLIPSIS, Cell, short_ids, write_table
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.effects import (
     EffectItem,
@@ -75,7 +75,8 @@ def list_effects(invocation: Invocation, typed: str | None, status: str | None) 
     if open_item is not None:
         output.note(
             "Say what became of it (confirm, retry or reject):"
-            f" pi-workflows effects resolve {names[open_item.effect_id]} confirm"
+            f" pi-workflows effects resolve {names[open_item.effect_id].removesuffix(ELLIPSIS)}"
+            " confirm"
             ' --evidence "what you saw"'
         )
     return 0
@@ -140,6 +141,7 @@ def _effects(
 
 def _named(server: Client, typed: str) -> EffectItem:
     """Return the one effect whose ID begins so."""
+    typed = typed.removesuffix(ELLIPSIS)
     for status in _PLACES:
         found = [
             item for item in _effects(server, None, status) if item.effect_id.startswith(typed)

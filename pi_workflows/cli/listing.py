@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ _MS_PER_SECOND: Final = 1_000
 _ID_CHARS_MIN: Final = 26
 # A list that changes while it is read is read again this often.
 _TRIES: Final = 5
+# The headings, how many more there are, and the line of the cursor.
+_LINES_AROUND: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,12 @@ def _page(server: Client, where: RunFilter, asked: Listing) -> RunListPage:
     raise RevisionConflict("The list of runs changes faster than it can be read.")
 
 
-def _write(output: Output, page: RunListPage) -> None:
-    """Write a part of the list."""
+def _write(output: Output, page: RunListPage, *, rows_max: int | None = None) -> None:
+    """Write a part of the list; `rows_max` is how much of it the window holds."""
     if output.is_json:
         output.document(page.document())
         return
-    rows = list(_rows(output, page))
+    rows = list(_rows(output, page))[:rows_max]
     if not rows:
         output.note(
             "No runs." if page.total == 0 else f"No runs there; the list has {page.total:,}."
@@ -116,7 +119,8 @@ def _write(output: Output, page: RunListPage) -> None:
     rest = page.total - page.start - len(rows)
     if rest > 0:
         end = page.start + len(rows)
-        output.note(f"{rest:,} more: pi-workflows runs --cursor {end}")
+        how = "" if rows_max is not None else f": pi-workflows runs --cursor {end}"
+        output.note(f"{rest:,} more{how}")
 
 
 def _rows(output: Output, page: RunListPage) -> Iterator[list[Cell]]:
@@ -172,7 +176,7 @@ def _follow(invocation: Invocation, server: Client, where: RunFilter, asked: Lis
             if page != shown:
                 shown = page
                 _clear(output)
-                _write(output, page)
+                _write(output, page, rows_max=_rows_max(output))
     except KeyboardInterrupt:
         return _end(output, "interrupted", INTERRUPTED)
 
@@ -181,6 +185,13 @@ def _clear(output: Output) -> None:
     """Take the last list off the screen."""
     if output.is_terminal and not output.is_json:
         output.console().clear()
+
+
+def _rows_max(output: Output) -> int | None:
+    """Return how many rows of a list that is shown again the window holds."""
+    if not output.is_terminal or output.is_json:
+        return None
+    return max(1, shutil.get_terminal_size().lines - _LINES_AROUND)
 
 
 def _end(output: Output, outcome: str, exit_code: int) -> int:

@@ -83,7 +83,8 @@ class LiveDisplay:
     def moved(self) -> None:
         """Draw again."""
         if self._live is not None:
-            lines = self._lines(is_moving=True)
+            # A Ctrl-C that the terminal echoes behind a full line would move the cursor down.
+            lines = [*self._lines(is_moving=True), ()]
             text = Text("\n", no_wrap=True, overflow="ellipsis").join(map(_text, lines))
             text.no_wrap, text.overflow = True, "ellipsis"
             self._live.update(text, refresh=True)
@@ -98,6 +99,7 @@ class LiveDisplay:
             now_ms=self._clock.now_ms(),
             is_stale=bool(self._stale),
             rows_max=rows,
+            columns=self._console.width,
             has_unicode=has_unicode(self._console.encoding),
             is_moving=is_moving,
         )
@@ -123,7 +125,7 @@ def _row(run: Followed, scene: Scene, width: int) -> Line:
     view = run.view
     assert view is not None, "a row without a view"
     symbol, style = status_span(view.display.status, scene)
-    node = view.state.current_node or view.state.waiting_on or ""
+    node = view.here or ""
     elapsed = duration((view.state.finished_at or scene.now_ms) - view.state.created_at)
     return (
         (f"{symbol:<13}", style),

@@ -8,6 +8,7 @@ from pi_workflows.base.errors import NotFound, Refused
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
 from pi_workflows.cli.connection import ask
 from pi_workflows.cli.run_list import RunListItem
+from pi_workflows.cli.table import ELLIPSIS
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import RunFilter, RunListPage, ViewRunsPage
@@ -27,6 +28,7 @@ def run_id_of(server: Client, typed: str) -> str:
         NotFound: `runMissing`: no run begins so.
         Refused: `runAmbiguous`: several do; the message lists them.
     """
+    typed = typed.removesuffix(ELLIPSIS)
     if not typed or len(typed) > RUN_ID_CHARS_MAX:
         raise _missing(typed)
     where = RunFilter(run_id_prefix=typed)

@@ -7,6 +7,7 @@ JSON.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -60,6 +61,11 @@ class Output:
     def is_terminal(self) -> bool:
         """Whether a person sees standard output."""
         return sys.stdout.isatty()
+
+    @property
+    def columns(self) -> int | None:
+        """How wide the window is in which a person sees standard output; None in a pipe."""
+        return shutil.get_terminal_size().columns if self.is_terminal else None
 
     @property
     def shows_live(self) -> bool:

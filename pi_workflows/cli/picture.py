@@ -20,7 +20,12 @@ from pi_workflows.cli.run_view import GraphStep, RunView
 
 _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NAME_CHARS_MAX: Final = 40
+_NAME_CHARS_MIN: Final = 10
 _NOTE_CHARS_MAX: Final = 400
+# What a row has beside the name: symbol, type, state, time, and the beginning of a note.
+_ROW_CHARS: Final = 50
+# The same of the heading: status and time.
+_HEADING_CHARS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class Scene:
         now_ms: Wall time.
         is_stale: Whether the server is gone and the picture may be old.
         rows_max: How many rows of the graph fit; None shows all.
+        columns: How wide the window is; None shortens no name.
         has_unicode: Whether symbols can be shown.
         is_moving: Whether it is drawn again soon, so that a spinner turns.
     """
@@ -64,6 +70,7 @@ class Scene:
     now_ms: int
     is_stale: bool = False
     rows_max: int | None = None
+    columns: int | None = None
     has_unicode: bool = True
     is_moving: bool = False
 
@@ -91,22 +98,42 @@ def heading(view: RunView, scene: Scene) -> list[Line]:
     """Return what a run is called and where it stands, in two or three lines."""
     ended = view.state.finished_at
     elapsed = duration((ended or scene.now_ms) - view.state.created_at)
+    title = _shortened(escaped(view.title), scene, _HEADING_CHARS)
     lines: list[Line] = [
         (
             status_span(view.display.status, scene),
             ("  ", ""),
-            (escaped(view.title), "bold"),
+            (title, "bold"),
             ("  ", ""),
             (elapsed, "dim"),
         ),
         (("  ", ""), (view.run_id, "dim")),
     ]
-    reason = view.display.reason
+    reason = _reason(view, scene)
     if scene.is_stale:
         lines.append((("  The server is gone; reconnecting.", "bold yellow"),))
     elif reason is not None and not _says_nothing(view):
         lines.append((("  ", ""), (escaped(reason)[:_NOTE_CHARS_MAX], "yellow")))
     return lines
+
+
+def _reason(view: RunView, scene: Scene) -> str | None:
+    """Return why a run stands as it does, with what is known of when it goes on."""
+    status, again_at = view.display.status, view.again_at
+    if status == "queued" and again_at is not None and again_at > scene.now_ms:
+        return f"Tries again in {duration(again_at - scene.now_ms)}."
+    if status == "paused" and view.display.activity is not None and view.state.current_node:
+        return f"Paused; {view.state.current_node} is finishing."
+    return view.display.reason
+
+
+def _shortened(text: str, scene: Scene, chars_around: int) -> str:
+    """Return a name that leaves room in the window for what stands beside it."""
+    if scene.columns is None:
+        return text
+    chars_max = max(_NAME_CHARS_MIN, scene.columns - chars_around)
+    mark = "…" if scene.has_unicode else "~"
+    return text if len(text) <= chars_max else f"{text[: chars_max - 1]}{mark}"
 
 
 def _says_nothing(view: RunView) -> bool:
@@ -119,7 +146,8 @@ def graph(view: RunView, scene: Scene) -> list[Line]:
     order = view.workflow.order
     shown = _window(order, view, scene.rows_max)
     steps = {step.node_id: step for step in view.graph_steps}
-    name_width = min(_NAME_CHARS_MAX, max((len(name) for name in shown), default=0))
+    names = [_shortened(escaped(name), scene, _ROW_CHARS) for name in shown]
+    name_width = min(_NAME_CHARS_MAX, max(map(len, names), default=0))
     kind_width = max((len(view.workflow.nodes[name].kind) for name in shown), default=0)
     lines: list[Line] = []
     above = order.index(shown[0]) if shown else 0
@@ -140,7 +168,7 @@ def _window(order: tuple[str, ...], view: RunView, rows_max: int | None) -> tupl
     """Return the nodes that fit, around the one that the run is at."""
     if rows_max is None or len(order) <= rows_max:
         return order
-    here = view.state.current_node or view.state.waiting_on
+    here = view.here
     if here not in order:
         here = (
             max(view.graph_steps, key=lambda step: step.finished_at or 0).node_id
@@ -164,11 +192,12 @@ class _Row:
     @property
     def is_here(self) -> bool:
         """Whether the run is at this node."""
-        return self.name in (self.view.state.current_node, self.view.state.waiting_on)
+        return self.name == self.view.here
 
     def line(self, name_width: int, kind_width: int) -> Line:
         """Return the row."""
         look = self._look()
+        name = _shortened(escaped(self.name), self.scene, _ROW_CHARS)
         node = self.view.workflow.nodes[self.name]
         word = look.word
         if not word and self.view.state.finished_at is not None:
@@ -178,7 +207,7 @@ class _Row:
             ("  ", ""),
             (_symbol(look, self.scene), look.style),
             (
-                f" {escaped(self.name):<{name_width}}",
+                f" {name:<{name_width}}",
                 f"bold {name_style}" if self.is_here else name_style,
             ),
             (f"  {node.kind:<{kind_width}}", "dim"),

@@ -31,6 +31,7 @@ class Display(_Part):
     """What people are told about a run."""
 
     status: str
+    activity: str | None = None
     controls: tuple[str, ...] = ()
     reason: str | None = None
 
@@ -239,6 +240,34 @@ class RunView(_Part):
             where = ".".join(map(str, error.errors(include_url=False)[0]["loc"]))
             raise ProtocolViolation(f"The server sent a run view without {where}.") from None
         return view.model_copy(update={"document": document})
+
+    @property
+    def here(self) -> str | None:
+        """The node that the run is at; of an effect that a person has to settle, its node."""
+        if self.display.status == "ambiguous":
+            return self._node_of_effect() or self.state.current_node
+        return self.state.current_node or self.state.waiting_on
+
+    def _node_of_effect(self) -> str | None:
+        """Return the node whose effect is ambiguous, if its events are still on the view's page."""
+        items = self.trace_page.items
+        attempt = next(
+            (each.attempt_id for each in reversed(items) if each.type == "run.effect_ambiguous"),
+            None,
+        )
+        nodes = (each.node_id for each in items if each.node_id and each.attempt_id == attempt)
+        return None if attempt is None else next(nodes, None)
+
+    @property
+    def again_at(self) -> int | None:
+        """When a queued run may go on at the earliest, as its newest events say."""
+        if self.queue.status != "queued":
+            return None
+        for item in reversed(self.trace_page.items):
+            if item.type in ("run.requeued", "lease.released"):
+                at = item.payload.get("availableAt")
+                return at if isinstance(at, int) else None
+        return None
 
     @property
     def title(self) -> str:

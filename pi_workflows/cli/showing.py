@@ -49,7 +49,9 @@ def show_run(invocation: Invocation, typed: str) -> int:
             output.document(document if isinstance(document, dict) else {})
             return 0
         view = RunView.parse(document)
-        output.styled([*_about(view), (), *_graph(view), *_input(view), *_asked(server, view)])
+        output.styled(
+            [*_about(view), (), *_graph(view, output.columns), *_input(view), *_asked(server, view)]
+        )
         if view.state.has_output:
             output.styled([(), (("Output", "bold"),)])
             write_result(output, server, view)
@@ -77,9 +79,10 @@ def _about(view: RunView) -> Iterator[Line]:
     yield _fact("steps", f"{plural(view.step_total, 'step')}, {plural(state.trace_seq, 'event')}")
 
 
-def _graph(view: RunView) -> list[Line]:
+def _graph(view: RunView, columns: int | None) -> list[Line]:
     """Return the graph as it stands."""
-    return graph(view, Scene(now_ms=view.state.finished_at or SystemClock().now_ms()))
+    now_ms = view.state.finished_at or SystemClock().now_ms()
+    return graph(view, Scene(now_ms, columns=columns))
 
 
 def _input(view: RunView) -> Iterator[Line]:

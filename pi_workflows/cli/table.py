@@ -12,6 +12,7 @@ from pi_workflows.cli.output import Line, Output, Span
 Cell: TypeAlias = str | tuple[str, str]
 """A text, or a text with its style."""
 
+ELLIPSIS: Final = "…"
 _GAP: Final = "  "
 _WIDE: Final = frozenset({"W", "F"})
 
@@ -47,7 +48,8 @@ def short_ids(output: Output, names: Sequence[str], *, chars_min: int) -> dict[s
         chars_min: What an ID keeps in any case.
 
     Returns:
-        What is shown for each: as many characters as tell it from the others.
+        What is shown for each: as many characters as tell it from the others, and an ellipsis that
+        may be typed with them.
     """
     if not output.is_terminal:
         return {name: name for name in names}
@@ -56,7 +58,8 @@ def short_ids(output: Output, names: Sequence[str], *, chars_min: int) -> dict[s
     for at, name in enumerate(others):
         near = (*others[max(0, at - 1) : at], *others[at + 1 : at + 2])
         length = max((_common(name, other) + 1 for other in near), default=0)
-        shown[name] = name[: max(length, chars_min)]
+        kept = max(length, chars_min)
+        shown[name] = name if len(name) <= kept + 1 else f"{name[:kept]}{ELLIPSIS}"
     return shown
 
 

@@ -163,7 +163,8 @@ def _show_once(output: Output, server: Client, run_id: str) -> None:
     if output.is_json:
         output.document(document if isinstance(document, dict) else {})
         return
-    output.styled(picture(RunView.parse(document), Scene(now_ms=SystemClock().now_ms())))
+    scene = Scene(now_ms=SystemClock().now_ms(), columns=output.columns)
+    output.styled(picture(RunView.parse(document), scene))
 
 
 class _Views(Silence):

@@ -142,6 +142,57 @@ def test_a_large_graph_is_a_window_around_the_work() -> None:
     assert drawn(last, replace(NOW, rows_max=5))[-1].split()[1] == "node099"
 
 
+def test_a_narrow_window_shortens_names_first() -> None:
+    """Where a run stands, how long it took and what went wrong stay in the window."""
+    name = "a-node-with-a-name-that-says-everything-about-it"
+    error: dict[str, Json] = {"code": "x", "message": "no luck"}
+    view = run_view(
+        {name: {}},
+        graphSteps=[step(name, "failed")],
+        state={"title": "T" * 200, "results": {name: {"outcome": "failed", "error": error}}},
+    )
+    lines = drawn(view, replace(NOW, columns=60))
+    assert "…" in lines[0]
+    assert lines[0].endswith("1 min 5 s")
+    assert len(lines[0]) <= 60
+    assert "failed" in lines[-1]
+    assert lines[-1].index("no luck") < 60
+    assert name in drawn(view)[-1]
+
+
+def test_a_retry_says_when_it_is_due() -> None:
+    """A queued run that waits for its delay says how long; behind it, that it needs a runner."""
+    item: Json = {
+        "seq": 1,
+        "at": START_MS,
+        "type": "run.requeued",
+        "payload": {"reason": "retry", "availableAt": START_MS + 65_600},
+    }
+    view = run_view(
+        {"one": {}},
+        status="queued",
+        reason="Waiting for a free runner.",
+        queue_status="queued",
+        tracePage={"start": 0, "total": 1, "items": [item]},
+    )
+    assert "  Tries again in 0.6 s." in drawn(view)
+    assert "  Waiting for a free runner." in drawn(view, Scene(now_ms=START_MS + 66_000))
+
+
+def test_an_ambiguous_effect_shows_at_its_node() -> None:
+    """The run is at no node any more; its node is the one whose effect is ambiguous."""
+    items: list[Json] = [
+        {"seq": 1, "at": START_MS, "type": "attempt.started", "nodeId": "pay", "attemptId": "a"},
+        {"seq": 2, "at": START_MS, "type": "run.effect_ambiguous", "attemptId": "a"},
+    ]
+    view = run_view(
+        {"pay": {}, "book": {}},
+        status="ambiguous",
+        tracePage={"start": 0, "total": 2, "items": items},
+    )
+    assert any(re.match(r"  ! pay +compute +ambiguous", line) for line in drawn(view))
+
+
 def test_a_picture_without_its_server_says_so() -> None:
     """What may be old is marked."""
     view = run_view({"one": {}})

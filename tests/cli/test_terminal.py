@@ -10,7 +10,7 @@ import pytest
 
 from pi_workflows.base import canonical
 from tests.cli.installation import WORKFLOWS, Installation
-from tests.cli.terminal import terminal
+from tests.cli.terminal import ROWS, terminal
 
 pytestmark = pytest.mark.slow
 LINE = str(WORKFLOWS / "line_workflow.py")
@@ -201,6 +201,22 @@ def test_a_narrow_terminal_cuts_lines_and_keeps_rows(installation: Installation)
     lines = shown.text.splitlines()
     assert any("narrow-1" in line for line in lines)
     assert max(map(len, lines)) <= 40
+
+
+def test_a_list_that_is_followed_keeps_its_newest_runs(fresh: Installation) -> None:
+    """A list that is longer than the window ends with how many more there are, and cuts IDs."""
+    name = "r" * 60
+    for number in range(ROWS):
+        fresh.start("line", f"{number:02}-{name}")
+    with terminal(fresh, "runs", "--follow", "--deadline", "1") as shown:
+        assert shown.end() == 8
+    last = shown.text.rpartition("STATUS")[2]
+    assert f"{ROWS - 1:02}-{name[:20]}" in last
+    assert "00-r" not in last
+    assert "r…" in last
+    assert last.rstrip().splitlines()[-1] == "3 more"
+    typed = f"{ROWS - 1:02}-rrr…"
+    assert fresh.cli("show", typed).code == 0
 
 
 def test_verifying_a_file_shows_a_bar_and_takes_it_away(installation: Installation) -> None:
