@@ -16,7 +16,7 @@ from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.cli.failure import INTERRUPTED, PIPE_CLOSED, PROGRAM, USAGE, Failure
 from pi_workflows.cli.help import HelpedCommand
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.output import Output, Unwritable
+from pi_workflows.cli.output import UNWRITABLE, Output
 
 Body: TypeAlias = Callable[..., int]
 """A command: takes an Invocation and its arguments, returns the exit code."""
@@ -208,9 +208,9 @@ def guarded(invocation: Invocation, body: Callable[[Invocation], int]) -> int:
     try:
         code = body(invocation)
         sys.stdout.flush()
-    except Unwritable as error:
-        return _unwritable(error)
     except WorkflowsError as error:
+        if error.reason_code == UNWRITABLE:
+            return _unwritable(error)
         failure = Failure.of(error, key=invocation.key)
     except KeyboardInterrupt:
         failure = _interrupted(invocation.followed)
@@ -222,12 +222,12 @@ def guarded(invocation: Invocation, body: Callable[[Invocation], int]) -> int:
         invocation.output.fail(failure)
     except BrokenPipeError:
         return _closed()
-    except Unwritable as error:
+    except WorkflowsError as error:
         return _unwritable(error)
     return failure.exit_code
 
 
-def _unwritable(error: Unwritable) -> int:
+def _unwritable(error: WorkflowsError) -> int:
     """Say that the output takes nothing, where that can still be said."""
     _closed()
     failure = Failure.of(error)

@@ -29,16 +29,13 @@ Span: TypeAlias = tuple[str, str]
 Line: TypeAlias = tuple[Span, ...]
 """One line for people."""
 
+UNWRITABLE: Final = "outputUnwritable"
+"""The code of the error when a stream takes nothing."""
+
 # As wide as a line may get where nobody sees it wrapped.
 _PIPE_COLUMNS: Final = 10_000
 _RED: Final = "\x1b[1;31m"
 _RESET: Final = "\x1b[0m"
-
-
-class Unwritable(WorkflowsError):
-    """The output cannot be written."""
-
-    code = "outputUnwritable"
 
 
 class Output:
@@ -163,4 +160,6 @@ def _writing() -> Generator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Unwritable(f"cannot write the output: {error.strerror}") from None
+        raise WorkflowsError(
+            f"cannot write the output: {error.strerror}", code=UNWRITABLE
+        ) from None
