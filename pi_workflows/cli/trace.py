@@ -96,6 +96,9 @@ def described(
         return progress_line(update.type, update.key, update.data, has_unicode=False)
     describe = _WORDS.get(item.type)
     words = describe(item.payload) if describe is not None else ""
+    if words == item.type.partition(".")[2]:
+        # A pause whose detail is only "paused".
+        return ""
     if item.type != "attempt.settled" or "errorStored" not in item.payload:
         return words
     error = (errors or {}).get(item.attempt_id or "")

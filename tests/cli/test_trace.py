@@ -48,6 +48,12 @@ def test_a_failure_says_why() -> None:
     assert described(older, VIEW, errors) == "failed after 0.5 s: older"
 
 
+def test_a_detail_that_repeats_the_event_is_left_out() -> None:
+    """A pause is not told as paused twice; a detail that says more is."""
+    assert described(item(1, "run.paused", {"detail": "paused"})) == ""
+    assert described(item(1, "run.paused", {"detail": "by hand"})) == "by hand"
+
+
 def test_progress_has_its_figures() -> None:
     """The newest update of a key is told with its data, an older one by its name."""
     payload: dict[str, Json] = {"type": "progress", "key": "files"}
