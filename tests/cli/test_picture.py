@@ -179,6 +179,17 @@ def test_a_retry_says_when_it_is_due() -> None:
     assert "  Waiting for a free runner." in drawn(view, Scene(now_ms=START_MS + 66_000))
 
 
+def test_a_pause_waits_for_what_must_not_be_cut_off() -> None:
+    """A paused run whose runner still works says which node is finishing."""
+    display: Json = {
+        "status": "paused",
+        "activity": "supervised_runner",
+        "reason": "Paused until somebody resumes it.",
+    }
+    view = run_view({"pay": {}}, state={"currentNode": "pay"}, display=display)
+    assert "  Paused; pay is finishing." in drawn(view)
+
+
 def test_an_ambiguous_effect_shows_at_its_node() -> None:
     """The run is at no node any more; its node is the one whose effect is ambiguous."""
     items: list[Json] = [
