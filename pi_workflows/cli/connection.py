@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Refused, WrongUsage
+from pi_workflows.base.errors import LimitExceeded, PayloadInvalid, Refused, WrongUsage
 from pi_workflows.base.version import package_version
 from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
@@ -100,6 +100,6 @@ def ask(
         reply = server.request(
             operation, payload, run_id=run_id, expected_revision=expected_revision, key=key
         )
-    except Refused as error:
+    except (PayloadInvalid, LimitExceeded) as error:
         raise unsent(error) from None
     return reply.done()

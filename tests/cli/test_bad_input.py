@@ -144,10 +144,13 @@ def test_an_unknown_run(words: tuple[str, ...], installation: Installation) -> N
 def test_a_prefix_of_several_runs(installation: Installation) -> None:
     """A prefix that fits several runs lists them; a whole ID is never ambiguous."""
     for run_id in ("many", "many-1", "many-2"):
-        installation.cli("run", LINE, "--run-id", run_id)
+        installation.start("line", run_id)
     done = installation.cli("show", "man", "--json")
     assert (done.code, done.document["code"]) == (1, "runAmbiguous")
     assert all(run_id in str(done.document["message"]) for run_id in ("many-1", "many-2"))
+    for number in range(12):
+        installation.start("line", f"many-{number}")
+    # Older than as many as are listed, and yet named exactly.
     assert installation.cli("show", "many").code == 0
     assert "many-1" in installation.cli("show", "many-1").out
 

@@ -116,6 +116,8 @@ def test_from_a_number(installation: Installation) -> None:
 def test_a_long_trace_has_no_gap(installation: Installation) -> None:
     """More events than a view and a page hold are told all, once, in order."""
     installation.start("loop", "trace-1", '{"rounds":300}')
+    assert installation.cli("watch", "trace-1").code == 0
+    # Now the run's view holds the end of the trace only.
     watched = installation.cli("watch", "trace-1", "--json").documents
     assert [each["seq"] for each in watched[:-1]] == list(range(1, len(watched)))
     listed = installation.cli("events", "trace-1", "--json").documents
@@ -205,6 +207,16 @@ def test_the_first_failed_node_ends_a_fast_watch(installation: Installation) -> 
     assert second == ("fast-2", "running", 0, True)
     open_gate(other)
     assert installation.cli("watch", "fast-1", "fast-2").code == 0
+
+
+def test_a_try_that_is_repeated_is_no_failed_node(installation: Installation) -> None:
+    """A fast watch goes on while a node is tried again, and ends at the first that is not."""
+    tries = installation.root / "tries"
+    installation.start("patient", "tries-1", f'{{"tries":"{tries}"}}')
+    done = installation.cli("watch", "tries-1", "--fail-fast", "--json")
+    assert done.code == 1
+    settled = [each["nodeId"] for each in done.documents if each.get("type") == "attempt.settled"]
+    assert settled[:4] == ["call", "call", "call", "hang"]
 
 
 def test_a_failed_run(installation: Installation) -> None:

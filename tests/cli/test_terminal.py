@@ -155,7 +155,8 @@ def test_no_text_of_a_run_commands_the_terminal(
     """Escape sequences, C1 controls and turned text of a run are shown and never sent."""
     value = canonical.encode({"message": HOSTILE}).decode()
     if installation.cli("show", "hostile-1").code:
-        installation.cli("run", FAILS, "--input", value, "--run-id", "hostile-1")
+        done = installation.cli("run", FAILS, "--input", value, "--run-id", "hostile-1")
+        assert not {"\x1b", "\x9b", "\u202e"}.intersection(done.err)
     with terminal(installation, *words) as shown:
         shown.end()
     assert not {"\x07", "\x9b", "\u202e", "\x1b]"}.intersection(shown.raw)

@@ -170,3 +170,17 @@ def test_server(fresh: Installation) -> None:
     fresh.cli("run", LINE, "--run-id", "text-10")
     assert "commits " in fresh.cli("server", "status").out
     assert fresh.cli("server", "stop").out.startswith("Stopped. Process ")
+
+
+def test_what_is_larger_than_a_view(installation: Installation) -> None:
+    """A question and an output that the view only refers to are fetched and shown in full."""
+    large = str(WORKFLOWS / "large_workflow.py")
+    assert installation.cli("run", large, "--run-id", "large-1").code == 10
+    question = installation.cli("show", "large-1").out
+    assert "  Is that all?\n    - item 0\n" in question
+    assert "more lines" in question
+    assert installation.cli("answer", "large-1", "yes").code == 0
+    assert installation.cli("watch", "large-1").code == 0
+    shown = installation.cli("show", "large-1").out
+    assert "- line 0\n" in shown
+    assert "- line 19999\n" in shown
