@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import secrets
 
 _DERIVED_HEX = 40
-_RUN_RANDOM_BYTES = 8
 _TOKEN_BYTES = 32
 # As many as a 64-bit number has at most.
 _REVISION_DIGITS = 19
@@ -56,12 +54,6 @@ def event_id(resource: str, revision: int) -> str:
 def project_id(canonical_path: str) -> str:
     """Return the identity of a project directory."""
     return _derived("project", canonical_path)
-
-
-def random_run_id(workflow_name: str) -> str:
-    """Return `<workflow>-<base32 of 8 random bytes>`, the default run ID."""
-    tail = base64.b32encode(secrets.token_bytes(_RUN_RANDOM_BYTES)).decode().rstrip("=").lower()
-    return f"{workflow_name}-{tail}"
 
 
 def random_id(prefix: str) -> str:

@@ -74,5 +74,6 @@ class EffectResolved(WireModel):
 
     effect_id: Id
     run_id: Id
-    status: EffectStatus
     attempt_number: Number
+    action: Literal["confirm", "retry", "reject"]
+    status: EffectStatus

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pi_workflows.base.errors import NotFound
 from pi_workflows.base.limits import PAGE_ITEMS_MAX
 from pi_workflows.base.sql import Read, SqlValue, load
 from pi_workflows.domain.effect.state import EffectPayload
@@ -79,14 +78,6 @@ def effect_items(
     items = [_item(read, row) for row in rows]
     shown = len(forward([item.document() for item in items]))
     return EffectItems(items=tuple(items[:shown]), total=total.value if total else 0)
-
-
-def effect_item(read: Read, effect_id: str) -> EffectItem:
-    """Return one effect of an action. Raises NotFound (`effectMissing`)."""
-    rows = _rows(read, [effect_id])
-    if not rows:
-        raise NotFound(f"There is no effect {effect_id}.", code="effectMissing", field="effectId")
-    return _item(read, rows[0])
 
 
 def _rows(read: Read, effect_ids: list[str]) -> list[_EffectRow]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import trio
-import trio.testing
 
 from pi_workflows.base.errors import (
     NotFound,

@@ -27,9 +27,7 @@ _EXCEPTIONS = frozenset(
     for name, value in names.items()
     if isinstance(value, type) and issubclass(value, BaseException)
 )
-_IMPURE = frozenset(
-    {"SystemClock", "now_ms", "monotonic_ns", "random_id", "random_run_id", "random_token"}
-)
+_IMPURE = frozenset({"SystemClock", "now_ms", "monotonic_ns", "random_id", "random_token"})
 
 
 def long_functions(each: Module) -> Iterator[str]:

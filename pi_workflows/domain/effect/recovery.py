@@ -83,6 +83,7 @@ def resolve_effect(command: ResolveEffect, context: Context, read: Read) -> Deci
         receipt={
             "effectId": effect.effect_id,
             "runId": state.run_id,
+            "attemptNumber": command.attempt_number,
             "action": command.action,
             "status": change.status,
         },
