@@ -30,6 +30,8 @@ from pi_workflows.base.limits import SERVER_READY_MS
 from pi_workflows.server.paths import STATE_DIR_VARIABLE, WORKER_VARIABLE
 
 _REPORT_BYTES_MAX: Final = 1 << 16
+# Where the child finds the pipe, beside its standard streams.
+_READY: Final = 3
 _ERRORS: Final[Mapping[str, type[WorkflowsError]]] = {
     kind.__name__: kind for kind in (Incompatible, Corrupt, Unavailable, Refused)
 }
@@ -110,15 +112,17 @@ def start_detached(directory: Path) -> StartResult:
     environment = {name: value for name, value in os.environ.items() if name != WORKER_VARIABLE}
     reading, writing = os.pipe()
     try:
-        os.set_inheritable(writing, True)
         pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-P", "-m", "pi_workflows.server", "--ready-fd", str(writing)],
+            [sys.executable, "-P", "-m", "pi_workflows.server", "--ready-fd", str(_READY)],
             {**environment, STATE_DIR_VARIABLE: str(directory)},
+            # The pipe itself is never inheritable: a server that another thread starts at the same
+            # time would hold it open, and its reader would wait for that server's end.
             file_actions=[
+                (os.POSIX_SPAWN_DUP2, writing, 2),
+                (os.POSIX_SPAWN_DUP2, 2, _READY),
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (os.POSIX_SPAWN_DUP2, writing, 2),
             ],
             # No terminal's hangup and no Ctrl-C of ours may reach it.
             setsid=True,

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -26,6 +28,8 @@ from pi_workflows.server.start import StartResult
 from tests.server.servers import Running, report
 
 pytestmark = pytest.mark.slow
+
+_DEADLINE_SECONDS = 60
 
 
 def test_it_starts_serves_and_stops(running: Running) -> None:
@@ -66,6 +70,14 @@ def test_the_loser_of_a_race_adopts_the_winner(running: Running) -> None:
     assert len({result.pid for result in results}) == 1
 
 
+def _await(is_true: Callable[[], bool]) -> None:
+    """Wait until something is true, within a deadline that only a hang reaches."""
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not is_true():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
 def test_a_server_outlives_a_starter_that_is_gone(running: Running) -> None:
     """Nobody hears that it is ready, and it serves all the same."""
     reading, writing = os.pipe()
@@ -78,6 +90,8 @@ def test_a_server_outlives_a_starter_that_is_gone(running: Running) -> None:
     )
     os.close(writing)
     try:
+        # Until it has the lock, a start beside it would come first.
+        _await(lambda: running.directory.joinpath("host", "host.sock").exists())
         found = running.start()
         assert (found.started, found.pid) == (False, child.pid)
     finally:
