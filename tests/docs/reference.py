@@ -190,14 +190,18 @@ def _limits() -> Iterator[tuple[str, str, str]]:
     scope: dict[str, Any] = {}
     exec(compile(text, "limits.py", "exec"), scope)  # noqa: S102 - our own constants
     reason: list[str] = []
+    # A comment speaks of every constant below it, up to the next comment.
+    is_spoken = False
     for line in text.split("\n"):
         if line.startswith("# ---") or not line.strip():
             reason = []
         elif line.startswith("# "):
-            reason.append(line[2:])
+            reason = [*([] if is_spoken else reason), line[2:]]
+            is_spoken = False
         elif found := re.match(r"([A-Z][A-Z0-9_]+): Final", line):
             value = scope[found[1]]
             shown = f"{value:,}" if isinstance(value, int) else str(value)
+            is_spoken = True
             yield f"`{found[1]}`", shown, " ".join(reason)
 
 
