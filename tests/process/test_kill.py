@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ class Acknowledged:
 
 @pytest.mark.slow
 def test_a_run_survives_twenty_kills(
-    installation: Installation, capsys: pytest.CaptureFixture[str]
+    installation: Installation, record_property: Callable[[str, object], None]
 ) -> None:
     """Every step's result counts once, every receipt stays, and nothing is left over.
 
@@ -126,8 +127,9 @@ def test_a_run_survives_twenty_kills(
     assert_counted_once(installation, file)
     installation.stop()
     installation.assert_sound()
-    with capsys.disabled():
-        print(f"\nseed {SEED}: kills {kills}, resumed {resumed}, receipts {total}")  # noqa: T201
+    record_property(
+        "twenty kills", f"seed {SEED}, {kills}, resumed {resumed}, {total} receipts adopted"
+    )
 
 
 def resume_if_parked(installation: Installation, number: int) -> int:
@@ -155,6 +157,7 @@ def assert_counted_once(installation: Installation, file: Path) -> None:
 
 MANUAL = """
 import time
+from collections.abc import Callable
 from pathlib import Path
 from pi_workflows import action, compute, define_workflow, edge, manual_effect, switch
 from pydantic import BaseModel
