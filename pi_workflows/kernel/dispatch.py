@@ -6,7 +6,7 @@ Decide, append each event, project it, advance the view, store the receipt.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from pi_workflows.base import canonical, ids
 from pi_workflows.base.blob import Blob
@@ -52,10 +52,6 @@ class Host:
 
     host_id: str
     epoch: int
-
-
-class _Number(NamedTuple):
-    value: int
 
 
 def adopted(tx: Transaction, order: Order) -> Answer | None:
@@ -160,12 +156,12 @@ def _check_revision(tx: Transaction, order: Order) -> None:
     if order.expected_revision is None:
         return
     run_id = order.commands[0].run_id
-    row = tx.read.one(_Number, SQL["revision"], resource_id=ids.resource_id("run", run_id))
-    if row is None:
+    revision = tx.read.one(int, SQL["revision"], resource_id=ids.resource_id("run", run_id))
+    if revision is None:
         raise NotFound(f"There is no run {run_id}.", code="runMissing", field="runId")
-    if row.value != order.expected_revision:
+    if revision != order.expected_revision:
         raise RevisionConflict(
-            f"Run {run_id} is at revision {row.value}, not {order.expected_revision}.",
+            f"Run {run_id} is at revision {revision}, not {order.expected_revision}.",
             field="expectedRevision",
         )
 
@@ -217,9 +213,9 @@ class _Execution:
         """Append one event and project what was read back of it."""
         tx, at_ms, actor = self.tx, self.context.at_ms, self.context.actor
         resource_id = ids.resource_id(draft.resource_type, draft.key)
-        row = tx.read.one(_Number, SQL["revision"], resource_id=resource_id)
-        revision = row.value + 1 if row else 1
-        document = self._document(draft, is_new=row is None)
+        before = tx.read.one(int, SQL["revision"], resource_id=resource_id)
+        revision = 1 if before is None else before + 1
+        document = self._document(draft, is_new=before is None)
         payload = Blob.json(document)
         if len(payload.content) > EVENT_PAYLOAD_BYTES_MAX:
             raise LimitExceeded(
@@ -292,8 +288,8 @@ class _Execution:
         known = self.views.get(run_id)
         if known is not None:
             return known
-        row = self.tx.read.one(_Number, SQL["presentation_revision"], run_id=run_id)
-        revision = row.value + 1 if row else 1
+        before = self.tx.read.one(int, SQL["presentation_revision"], run_id=run_id)
+        revision = 1 if before is None else before + 1
         self.views[run_id] = revision
         return revision
 
@@ -327,8 +323,7 @@ class _Execution:
         resource_id = ids.resource_id("run", run_id)
         if self.events and not isinstance(self.order.identity, WorkerIdentity):
             resource_id = self.events[0].resource_id
-        row = self.tx.read.one(_Number, SQL["revision"], resource_id=resource_id)
-        return row.value if row else None
+        return self.tx.read.one(int, SQL["revision"], resource_id=resource_id)
 
 
 def refuse(tx: Transaction, order: Order, refusal: Refused, host: Host, now_ms: int) -> Answer:
@@ -390,7 +385,7 @@ def _store_client_receipt(
     error = Blob.text(answer.error) if answer.error is not None else None
     if error is not None:
         tx.put_blob(error, now_ms)
-    if run_id is not None and tx.read.one(_Number, SQL["run_exists"], run_id=run_id) is None:
+    if run_id is not None and tx.read.one(int, SQL["run_exists"], run_id=run_id) is None:
         run_id = None
     tx.put_client_receipt(
         ClientReceipt(

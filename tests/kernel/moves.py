@@ -90,8 +90,8 @@ def runner_move(read: Snapshot, run_id: str, now_ms: int, choose: Choose[int]) -
 def _between(read: Snapshot, state: RunState) -> Command:
     """Return the next node's start, a retry's delay, or the run's end."""
     snapshot = snapshot_of(read, state)
-    due = due_node(read, state, snapshot)
     step = last_step(read, state.run_id)
+    due = due_node(read, state, snapshot, step)
     steps = step.step_index + 1 if step is not None else 0
     if due is not None and due.delay_ms and state.available_at < _due_ms(read, state, due.delay_ms):
         return Requeue(state.run_id, due.delay_ms)

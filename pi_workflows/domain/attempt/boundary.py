@@ -11,7 +11,6 @@ from pi_workflows.base.canonical import decode
 from pi_workflows.base.errors import LimitExceeded, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.base.units import NS_PER_MS
-from pi_workflows.definition.effects import effect_key
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
 from pi_workflows.definition.snapshot import Node, Snapshot
@@ -31,6 +30,7 @@ from pi_workflows.domain.rows import (
 from pi_workflows.domain.run.events import RunRequeued, RunWaiting
 from pi_workflows.domain.run.state import (
     NODE_OUTCOME,
+    LastStep,
     OpenAttempt,
     RunState,
     last_of_node,
@@ -136,19 +136,19 @@ class Due:
     delay_ms: int = 0
 
 
-def due_node(read: Read, state: RunState, snapshot: Snapshot) -> Due | None:
+def due_node(read: Read, state: RunState, snapshot: Snapshot, step: LastStep | None) -> Due | None:
     """Return the node that the run's history leads to, or None when it leads to the run's end.
 
     Args:
         read: Reads of the deciding transaction.
         state: The run; it has no open attempt.
         snapshot: Its definition.
+        step: Its newest settled attempt.
 
     Returns:
         A retry of the last visit, the visit that a lost runner left, or a new visit of the next
         node.
     """
-    step = last_step(read, state.run_id)
     delay_ms = 0
     is_retry = False
     if step is None:
@@ -190,7 +190,8 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
     if open_attempt(read, command.run_id) is not None:
         raise TransitionDenied("An attempt is already open.", code="attemptOpen")
     snapshot = snapshot_of(read, state)
-    due = due_node(read, state, snapshot)
+    step = last_step(read, command.run_id)
+    due = due_node(read, state, snapshot, step)
     asked = (command.node_path, command.visit, command.attempt_number)
     if due is None or asked != (due.node_path, due.visit, due.attempt_number):
         raise TransitionDenied(f"{command.node_path} is not the next node.", code="routeMismatch")
@@ -202,7 +203,6 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
     key = ids.attempt_id(command.run_id, due.node_path, due.attempt_number)
     if command.attempt_id != key:
         raise TransitionDenied("The attempt ID is not the derived one.", code="attemptMismatch")
-    step = last_step(read, command.run_id)
     if step is not None and step.step_index + 1 >= snapshot.max_steps:
         raise LimitExceeded(
             f"The run took {snapshot.max_steps} steps, which is its limit.", code="maxSteps"
@@ -251,8 +251,7 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
     Raises:
         NotFound: There is no such run.
         TransitionDenied: It has ended, the attempt is not the open one, its effect is not settled,
-            an `ok` attempt has no
-            output, or its output is not the accepted answer.
+            an `ok` attempt has no output, or its output is not the accepted answer.
         PayloadInvalid: `notJson`, its output or receipt comes as text.
     """
     state = working_run(read, command.run_id)
@@ -349,8 +348,13 @@ def _left_effects(
 def _is_applied(read: Read, state: RunState, attempt: OpenAttempt, node: Node) -> bool:
     """Whether the effect of an action's visit was applied."""
     assert node.effect is not None, "an action without an effect"
-    key = effect_key(state.run_id, node.effect.type, attempt.node_id, attempt.visit_number)
-    effect_id = ids.effect_id(state.resource_id, node.effect.type, key)
+    _, effect_id = effects.identity(
+        state.run_id,
+        state.resource_id,
+        node.effect.type,
+        attempt.node_id,
+        attempt.visit_number,
+    )
     return effects.is_applied(read, effect_id)
 
 
@@ -364,7 +368,8 @@ def requeue(command: Requeue, context: Context, read: Read) -> Decided:
     state = working_run(read, command.run_id)
     if open_attempt(read, command.run_id) is not None:
         raise TransitionDenied("An attempt is still open.", code="attemptOpen")
-    due = due_node(read, state, snapshot_of(read, state))
+    step = last_step(read, command.run_id)
+    due = due_node(read, state, snapshot_of(read, state), step)
     if due is None or due.delay_ms == 0 or due.delay_ms != command.delay_ms:
         raise TransitionDenied("No retry with this delay is due.", code="retryNotDue")
     event = RunRequeued(

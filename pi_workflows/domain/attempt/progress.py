@@ -6,7 +6,7 @@ It never completes a node and never chooses a route.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import LimitExceeded
@@ -38,10 +38,6 @@ class RecordUpdate(Command):
     data: Blob
 
 
-class _Number(NamedTuple):
-    value: int | None
-
-
 def record_update(command: RecordUpdate, context: Context, read: Read) -> Decided:
     """Decide to record progress.
 
@@ -53,7 +49,7 @@ def record_update(command: RecordUpdate, context: Context, read: Read) -> Decide
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     known = read.one(
-        _Number,
+        int,
         SQL["update_known"],
         attempt_id=attempt.attempt_id,
         update_type=command.update_type,
@@ -61,8 +57,8 @@ def record_update(command: RecordUpdate, context: Context, read: Read) -> Decide
     )
     if known is None:
         _require_room(read, attempt.attempt_id)
-    last = read.one(_Number, SQL["last_update"], attempt_id=attempt.attempt_id)
-    seq = (last.value if last and last.value else 0) + 1
+    last = read.one(int, SQL["last_update"], attempt_id=attempt.attempt_id)
+    seq = (last or 0) + 1
     row = UpdateRow(
         update_id=f"{attempt.attempt_id}-update-{seq}",
         attempt_id=attempt.attempt_id,
@@ -79,8 +75,8 @@ def record_update(command: RecordUpdate, context: Context, read: Read) -> Decide
 
 def _require_room(read: Read, attempt_id: str) -> None:
     """Refuse one more account than the limit allows."""
-    keys = read.one(_Number, SQL["update_keys"], attempt_id=attempt_id)
-    if keys is not None and keys.value is not None and keys.value >= UPDATE_KEYS_MAX:
+    keys = read.one(int, SQL["update_keys"], attempt_id=attempt_id)
+    if keys is not None and keys >= UPDATE_KEYS_MAX:
         raise LimitExceeded(
             f"An attempt publishes at most {UPDATE_KEYS_MAX} kinds of progress.", code="updateKeys"
         )

@@ -5,8 +5,8 @@ WHERE attempt_id = :attempt_id AND update_type = :update_type AND update_key = :
 ORDER BY update_seq DESC LIMIT 1
 
 -- name: last_update
--- The number of the attempt's newest update.
-SELECT max(update_seq) FROM workflow_updates WHERE attempt_id = :attempt_id
+-- The number of the attempt's newest update, 0 before the first.
+SELECT coalesce(max(update_seq), 0) FROM workflow_updates WHERE attempt_id = :attempt_id
 
 -- name: update_keys
 -- How many accounts the attempt has.

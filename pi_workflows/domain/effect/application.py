@@ -13,7 +13,6 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import IdempotencyConflict, Outcome, TransitionDenied
 from pi_workflows.base.sql import Read
-from pi_workflows.definition.effects import effect_key
 from pi_workflows.definition.snapshot import EffectPolicy, Snapshot
 from pi_workflows.domain.attempt.boundary import required_attempt
 from pi_workflows.domain.effect import state as effects
@@ -106,8 +105,13 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     _require_declared(snapshot_of(read, state), attempt, command)
     require_json("request", command.request)
-    key = effect_key(state.run_id, command.effect_type, attempt.node_id, attempt.visit_number)
-    effect_id = ids.effect_id(state.resource_id, command.effect_type, key)
+    key, effect_id = effects.identity(
+        state.run_id,
+        state.resource_id,
+        command.effect_type,
+        attempt.node_id,
+        attempt.visit_number,
+    )
     payload = Blob.json(
         {
             "nodePath": attempt.node_id,

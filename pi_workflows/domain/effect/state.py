@@ -6,8 +6,10 @@ from typing import Final, Literal, NamedTuple, cast
 
 from pydantic import Field
 
+from pi_workflows.base import ids
 from pi_workflows.base.errors import NotFound
 from pi_workflows.base.sql import Read, load
+from pi_workflows.definition.effects import effect_key
 from pi_workflows.domain.effect.events import (
     EffectAmbiguous,
     EffectAttemptFinished,
@@ -98,6 +100,25 @@ def effect_state(read: Read, effect_id: str) -> EffectState:
     return state
 
 
+def identity(
+    run_id: str, run_resource_id: str, effect_type: str, node_path: str, visit: int
+) -> tuple[str, str]:
+    """Return the key of the effect that a visit may apply, and the ID that it has under it.
+
+    Args:
+        run_id: The run.
+        run_resource_id: The run's resource, which is the effect's source.
+        effect_type: The declared type.
+        node_path: The node's full compiled path.
+        visit: Which entry of that path, from 1.
+
+    Returns:
+        Key and effect ID.
+    """
+    key = effect_key(run_id, effect_type, node_path, visit)
+    return key, ids.effect_id(run_resource_id, effect_type, key)
+
+
 def is_applied(read: Read, effect_id: str) -> bool:
     """Whether an effect happened and its result is stored; not when there is no such effect."""
     state = read.one(EffectState, SQL["effect_state"], effect_id=effect_id)
@@ -169,17 +190,11 @@ def abandoned(read: Read, run_resource_id: str, at_ms: int) -> list[Draft]:
     ]
 
 
-class _Text(NamedTuple):
-    value: str
-
-
 def blocking_effect(read: Read, run_resource_id: str) -> str | None:
     """Return an effect of the run that is promised, under way or ambiguous, or None."""
-    row = read.one(_Text, SQL["blocking_effect"], resource_id=run_resource_id)
-    return row.value if row else None
+    return read.one(str, SQL["blocking_effect"], resource_id=run_resource_id)
 
 
 def ambiguous_effect(read: Read, run_resource_id: str) -> str | None:
     """Return an effect of the run that waits for a person, or None."""
-    row = read.one(_Text, SQL["ambiguous_effect"], resource_id=run_resource_id)
-    return row.value if row else None
+    return read.one(str, SQL["ambiguous_effect"], resource_id=run_resource_id)

@@ -17,7 +17,7 @@ from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.fact import Command, Context, Decided
 from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.rows import RequestChange, SubmissionRow
-from pi_workflows.domain.run.state import Text, run_state
+from pi_workflows.domain.run.state import run_state
 
 SQL: Final = load(__package__, "reads.sql")
 
@@ -99,7 +99,7 @@ def answer_checkpoint(command: AnswerCheckpoint, context: Context, read: Read) -
             code="staleRevision",
             hint=f"Read it again: pi-workflows show {state.run_id}",
         )
-    if read.one(Text, SQL["submission"], submission_id=command.submission_id) is not None:
+    if read.one(str, SQL["submission"], submission_id=command.submission_id) is not None:
         raise IdempotencyConflict(
             f"Submission {command.submission_id} is the answer to another question.",
             code="submissionReused",

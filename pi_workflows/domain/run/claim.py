@@ -219,7 +219,7 @@ def _retry_at(
     """Return when the retry is due that the lost runner was about to wait for, or 0."""
     if attempt is not None or step is None:
         return 0
-    due = due_node(read, state, snapshot_of(read, state))
+    due = due_node(read, state, snapshot_of(read, state), step)
     return step.finished_at + due.delay_ms if due is not None else 0
 
 

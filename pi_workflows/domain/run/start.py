@@ -30,7 +30,7 @@ from pi_workflows.domain.rows import (
     SourceRow,
 )
 from pi_workflows.domain.run.events import RunQueued
-from pi_workflows.domain.run.state import QUEUE_TERMINAL, SQL, Number, Text, run_state
+from pi_workflows.domain.run.state import QUEUE_TERMINAL, SQL, run_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,33 +226,33 @@ def _require_free_session(read: Read, session: str | None) -> None:
     """Refuse a second interactive run in one session."""
     if session is None:
         return
-    busy = read.one(Text, SQL["session_run"], session_id=session)
+    busy = read.one(str, SQL["session_run"], session_id=session)
     if busy is not None:
         raise RevisionConflict(
-            f"The session already runs {busy.value}.",
+            f"The session already runs {busy}.",
             code="sessionBusy",
-            hint=f"Wait for it, or end it with: pi-workflows cancel {busy.value}",
+            hint=f"Wait for it, or end it with: pi-workflows cancel {busy}",
         )
 
 
 def _project(read: Read, path: str, at_ms: int) -> ProjectRow:
     """Return the complete project row, as it stands or as it will."""
     key = ids.project_id(path)
-    known = read.one(Number, SQL["project_created"], project_id=key)
+    known = read.one(int, SQL["project_created"], project_id=key)
     return ProjectRow(
-        project_id=key, canonical_path=path, created_at=known.value if known else at_ms
+        project_id=key, canonical_path=path, created_at=at_ms if known is None else known
     )
 
 
 def _definition(read: Read, command: StartRun, at_ms: int) -> DefinitionRow:
     """Return the complete definition row, as it stands or as it will."""
     digest = command.definition
-    known = read.one(Number, SQL["definition_created"], definition_digest=digest.digest)
+    known = read.one(int, SQL["definition_created"], definition_digest=digest.digest)
     return DefinitionRow(
         definition_digest=digest.hex,
         workflow_name=command.workflow_name,
         definition_hash=digest.hex,
-        created_at=known.value if known else at_ms,
+        created_at=at_ms if known is None else known,
     )
 
 
@@ -290,9 +290,9 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
     """
     parent = run_state(read, command.run_id)
     child_id = restart_id(command.run_id, command.parent_revision)
-    child = read.one(Text, SQL["restart_child"], run_id=command.run_id)
+    child = read.one(str, SQL["restart_child"], run_id=command.run_id)
     if child is not None:
-        return _existing_child(read, command, child.value, child_id)
+        return _existing_child(read, command, child, child_id)
     if not parent.is_terminal or parent.queue_status not in QUEUE_TERMINAL:
         raise TransitionDenied(
             f"Run {command.run_id} has not ended ({parent.status}).",

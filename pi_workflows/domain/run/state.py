@@ -194,18 +194,6 @@ class AskedRequest(NamedTuple):
     payload_hash: bytes | None
 
 
-class Text(NamedTuple):
-    """A single text column."""
-
-    value: str
-
-
-class Number(NamedTuple):
-    """A single integer column."""
-
-    value: int
-
-
 def run_state(read: Read, run_id: str) -> RunState:
     """Return a run's state. Raises NotFound when there is no such run."""
     state = read.one(RunState, SQL["run_state"], run_id=run_id)
@@ -249,8 +237,7 @@ def open_attempt(read: Read, run_id: str) -> OpenAttempt | None:
 
 def left_attempt(read: Read, run_id: str) -> str | None:
     """Return the attempt that lost its runner and that no other one followed, or None."""
-    row = read.one(Text, SQL["left_attempt"], run_id=run_id)
-    return row.value if row else None
+    return read.one(str, SQL["left_attempt"], run_id=run_id)
 
 
 def last_step(read: Read, run_id: str) -> LastStep | None:
@@ -265,10 +252,10 @@ def last_of_node(read: Read, run_id: str, node_id: str) -> NodeAttempt | None:
 
 def visit_tries(read: Read, run_id: str, node_id: str, visit_number: int) -> int:
     """Return how many attempts of the node's newest visit have settled."""
-    row = read.one(
-        Number, SQL["visit_tries"], run_id=run_id, node_id=node_id, visit_number=visit_number
+    tries = read.one(
+        int, SQL["visit_tries"], run_id=run_id, node_id=node_id, visit_number=visit_number
     )
-    return row.value if row else 0
+    return tries or 0
 
 
 def unclaimed_status(attempt: OpenAttempt | None) -> Literal["queued", "waiting"]:
