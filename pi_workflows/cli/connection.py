@@ -11,6 +11,7 @@ from pi_workflows.base.errors import LimitExceeded, PayloadInvalid, Refused, Wro
 from pi_workflows.base.version import package_version
 from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
+from pi_workflows.cli.reader import Reader
 from pi_workflows.client.blocking import Client
 from pi_workflows.client.endpoint import Endpoint
 from pi_workflows.protocol.operations import Operation
@@ -69,7 +70,7 @@ def _start(directory: Path) -> None:
 
 
 def ask(
-    server: Client,
+    server: Reader,
     operation: Operation,
     payload: Payload | Json,
     *,
@@ -80,7 +81,7 @@ def ask(
     """Ask for something that has to succeed.
 
     Args:
-        server: The connected client.
+        server: The connected client, or a file.
         operation: What to do.
         payload: Its payload.
         run_id: The run, where the operation is about one.

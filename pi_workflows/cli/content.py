@@ -11,7 +11,7 @@ from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
 from pi_workflows.cli.connection import ask
-from pi_workflows.client.blocking import Client
+from pi_workflows.cli.reader import Reader
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import ContentChunk, ViewContent
 
@@ -26,11 +26,11 @@ def size_of(value: Json) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def whole(server: Client, run_id: str, value: Json) -> Json:
+def whole(server: Reader, run_id: str, value: Json) -> Json:
     """Return a value of a run view as the run has it.
 
     Args:
-        server: The connected client.
+        server: The connected client, or a file.
         run_id: The run whose view it stood in.
         value: The value, or a reference to its content, which is then fetched and verified.
 

@@ -7,9 +7,9 @@ from typing import Final
 from pi_workflows.base.errors import NotFound, Refused
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
 from pi_workflows.cli.connection import ask
+from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_list import RunListItem
 from pi_workflows.cli.table import ELLIPSIS
-from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import RunFilter, RunListPage, ViewRunsPage
 
@@ -17,11 +17,11 @@ from pi_workflows.protocol.views import RunFilter, RunListPage, ViewRunsPage
 _MATCHES_SHOWN: Final = 10
 
 
-def run_id_of(server: Client, typed: str) -> str:
+def run_id_of(server: Reader, typed: str) -> str:
     """Return the ID of the run that a whole ID or a unique prefix names.
 
     Args:
-        server: The connected client.
+        server: The connected client, or a file.
         typed: What stands on the command line.
 
     Raises:
@@ -55,7 +55,7 @@ def run_id_of(server: Client, typed: str) -> str:
     )
 
 
-def _exists(server: Client, run_id: str) -> bool:
+def _exists(server: Reader, run_id: str) -> bool:
     """Whether a run is called exactly so."""
     try:
         ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id)

@@ -8,8 +8,8 @@ from pi_workflows.cli.content import whole
 from pi_workflows.cli.escaping import escaped_lines
 from pi_workflows.cli.outline import value_lines
 from pi_workflows.cli.output import Output
+from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import RunView
-from pi_workflows.client.blocking import Client
 
 _LINES_MAX: Final = 60
 _MARKDOWN: Final = "markdown"
@@ -17,7 +17,7 @@ _MARKDOWN: Final = "markdown"
 _PAGE_COLUMNS: Final = 100
 
 
-def write_result(output: Output, server: Client, view: RunView) -> None:
+def write_result(output: Output, server: Reader, view: RunView) -> None:
     """Write the output of a completed run to standard output.
 
     Args:

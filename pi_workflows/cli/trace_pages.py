@@ -9,17 +9,17 @@ from pydantic import ValidationError
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
 from pi_workflows.cli.connection import ask
+from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import RunView, TraceItem
-from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import RunPage, ViewPage
 
 
-def trace_after(server: Client, view: RunView, seq: int) -> Iterator[TraceItem]:
+def trace_after(server: Reader, view: RunView, seq: int) -> Iterator[TraceItem]:
     """Yield the events that follow a number: of the view itself if it has them, else of one page.
 
     Args:
-        server: The connected client.
+        server: The connected client, or a file.
         view: The run as it stands; it has newer events.
         seq: The number of the newest event that is known.
     """
@@ -29,11 +29,11 @@ def trace_after(server: Client, view: RunView, seq: int) -> Iterator[TraceItem]:
     yield from items
 
 
-def trace_page(server: Client, run_id: str, seq: int) -> tuple[list[TraceItem], int]:
+def trace_page(server: Reader, run_id: str, seq: int) -> tuple[list[TraceItem], int]:
     """Read one page of the trace.
 
     Args:
-        server: The connected client.
+        server: The connected client, or a file.
         run_id: The run.
         seq: The number of the newest event that is known.
 
@@ -56,11 +56,11 @@ def trace_page(server: Client, run_id: str, seq: int) -> tuple[list[TraceItem], 
     return items, page.total
 
 
-def errors_of(server: Client, run_id: str, items: Sequence[TraceItem]) -> dict[str, Json]:
+def errors_of(server: Reader, run_id: str, items: Sequence[TraceItem]) -> dict[str, Json]:
     """Return why attempts failed, by attempt, for those whose end is among these events.
 
     Args:
-        server: The connected client.
+        server: The connected client, or a file.
         run_id: The run.
         items: The events.
     """
