@@ -6,8 +6,7 @@ Every projection again, in an empty database, through the same projectors.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from pi_workflows.base import canonical
@@ -15,7 +14,7 @@ from pi_workflows.base.blob import Blob, MediaType
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
 from pi_workflows.base.sql import load
 from pi_workflows.domain.events import decode, named_blobs
-from pi_workflows.domain.fact import Stored, ViewRef
+from pi_workflows.domain.fact import CommandRef, Event, Stored, ViewRef
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.inactive import Scratch
 from pi_workflows.store.log import events, high_water_mark
@@ -25,8 +24,6 @@ from pi_workflows.store.transaction import Transaction
 
 SQL: Final = load(__package__, "rebuild.sql")
 
-# A value may be 8 MiB; this many at once stay far below what a machine has.
-_SLICE_BLOBS: Final = 16
 # One transaction of the scratch database; only memory and progress depend on it.
 _SLICE_EVENTS: Final = 1_000
 
@@ -37,7 +34,7 @@ def rebuild(
     projectors: Projectors,
     progress: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Replay a log into an empty database (decision on replay order).
+    """Replay a whole log into an empty database (decision on replay order).
 
     Args:
         source: The database whose log is read.
@@ -51,51 +48,89 @@ def rebuild(
     Raises:
         Corrupt: An event cannot be read, or does not lead to the rows that the schema demands.
     """
-    _copy_content(source, target)
-    replay = _Replay(projectors)
-    count = 0
-    stream = events(source)
-    while chunk := list(islice(stream, _SLICE_EVENTS)):
-        with target.transaction() as tx:
-            for event in chunk:
-                replay.apply(event, tx)
-        count += len(chunk)
-        progress(count)
-    with target.transaction() as tx:
-        replay.finish(tx)
-    return count
+    replay = Replay(source, target, projectors)
+    replay.advance(progress=progress)
+    return replay.event_count
 
 
-def _copy_content(source: Snapshot, target: Scratch) -> None:
-    """Copy every value and the counter of event numbers: both are primary."""
-    stream = source.each(_StoredBlob, SQL["blobs"])
-    while chunk := list(islice(stream, _SLICE_BLOBS)):
-        with target.transaction() as tx:
-            for blob in chunk:
-                if hashlib.sha256(blob.content).digest() != blob.digest:
-                    raise Corrupt("A stored value is not the one its digest names.", code="replay")
-                tx.put_blob(Blob(blob.digest, blob.media_type, blob.content), blob.created_at)
-    target.set_high_water_mark(high_water_mark(source))
+class Replay:
+    """A log on its way into an empty database, as far as it was asked to go.
 
+    Attributes:
+        event_count: How many events were replayed.
+        event_seq: The number of the last of them; 0 before the first.
+        at_ms: When it was recorded.
+    """
 
-class _StoredBlob(NamedTuple):
-    digest: bytes
-    media_type: MediaType
-    content: bytes
-    created_at: int
+    def __init__(
+        self,
+        source: Snapshot,
+        target: Scratch,
+        projectors: Projectors,
+        *,
+        of: Iterable[str] | None = None,
+    ) -> None:
+        """Stand before the first event.
 
-
-class _Replay:
-    """Replays events one by one and holds back the view until its last event is in."""
-
-    def __init__(self, projectors: Projectors) -> None:
+        Args:
+            source: The database whose log is read, for as long as the replay goes on.
+            target: As `rebuild`.
+            projectors: As `rebuild`.
+            of: The resources whose events are replayed, all of their root tree's; None replays
+                every event.
+        """
+        self.event_count = 0
+        self.event_seq = 0
+        self.at_ms = 0
+        self._source = source
+        self._target = target
         self._projectors = projectors
+        self._events = events(source, of=of)
+        self._next = next(self._events, None)
+        self._command: CommandRef | None = None
         self._view: ViewRef | None = None
         self._shown: list[Stored] = []
+        target.set_high_water_mark(high_water_mark(source))
 
-    def apply(self, event: StoredEvent, tx: Transaction) -> None:
-        """Append and project one event."""
+    def advance(
+        self, to_seq: int | None = None, progress: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Go on to an event, and to the last one of its command.
+
+        Args:
+            to_seq: The event's number; None goes to the end of the log. One that was replayed
+                before leaves everything where it stands.
+            progress: Called with the number of events replayed so far.
+
+        Raises:
+            Corrupt: As `rebuild`.
+        """
+        is_over = False
+        while not is_over:
+            with self._target.transaction() as tx:
+                for _ in range(_SLICE_EVENTS):
+                    fact = self._due(to_seq)
+                    if fact is None or self._next is None:
+                        is_over = True
+                        self._show(tx)
+                        break
+                    self._apply(self._next, fact, tx)
+                    self._next = next(self._events, None)
+            progress(self.event_count)
+
+    def _due(self, to_seq: int | None) -> Event | None:
+        """Return the next event if it is to be replayed."""
+        event = self._next
+        if event is None:
+            return None
         fact = decode(event.event_type, event.payload)
+        if to_seq is None or event.event_seq <= to_seq:
+            return fact
+        is_same = self._command is not None and fact.command == self._command
+        return fact if is_same else None
+
+    def _apply(self, event: StoredEvent, fact: Event, tx: Transaction) -> None:
+        """Append and project one event."""
         stored = Stored(
             resource_id=event.resource_id,
             revision=event.resource_revision,
@@ -106,10 +141,12 @@ class _Replay:
             fact=fact,
         )
         if fact.view != self._view:
-            self.finish(tx)
+            self._show(tx)
+        names = named(event)
+        self._copy_content(event, names, tx)
         try:
             self._projectors.raise_revision(stored, tx.projection)
-            tx.restore(event, named(event))
+            tx.restore(event, names)
             self._projectors.apply_event(stored, tx.projection)
         except AssertionError as error:
             # Live, the same event was projected: here the log itself is at fault.
@@ -120,8 +157,28 @@ class _Replay:
         if fact.view is not None:
             self._view = fact.view
             self._shown.append(stored)
+        self._command = fact.command
+        self.event_count += 1
+        self.event_seq, self.at_ms = event.event_seq, event.recorded_at_ms
 
-    def finish(self, tx: Transaction) -> None:
+    def _copy_content(self, event: StoredEvent, names: tuple[bytes, ...], tx: Transaction) -> None:
+        """Store the event's payload and every value that it names: content is primary."""
+        payload = Blob(event.payload_hash, "application/json", event.payload)
+        if hashlib.sha256(event.payload).digest() != event.payload_hash:
+            raise Corrupt(f"The payload of event {event.event_seq} is another one.", code="replay")
+        tx.put_blob(payload, event.recorded_at_ms)
+        for digest in names:
+            if tx.read.one(int, SQL["is_stored"], digest=digest) is not None:
+                continue
+            blob = self._source.one(_StoredBlob, SQL["blob"], digest=digest)
+            if blob is None or hashlib.sha256(blob.content).digest() != digest:
+                raise Corrupt(
+                    f"A value that event {event.event_seq} names is missing or is another one.",
+                    code="replay",
+                )
+            tx.put_blob(Blob(digest, blob.media_type, blob.content), blob.created_at)
+
+    def _show(self, tx: Transaction) -> None:
         """Write the viewer rows of the command that just ended."""
         if self._view is not None:
             try:
@@ -133,6 +190,12 @@ class _Replay:
                 ) from error
         self._view = None
         self._shown = []
+
+
+class _StoredBlob(NamedTuple):
+    media_type: MediaType
+    content: bytes
+    created_at: int
 
 
 def named(event: StoredEvent) -> tuple[bytes, ...]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import apsw
 
-from pi_workflows.base.errors import Corrupt, PayloadInvalid
+from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import BACKUP_STEP_PAGES
 from pi_workflows.store.connection import open_to_verify
 from pi_workflows.store.content import Documents
 from pi_workflows.store.cursors import Cursors
 from pi_workflows.store.driver import connect
 from pi_workflows.store.errors import translate
-from pi_workflows.store.publish import disk_error, open_directory, publish, temporary_file
+from pi_workflows.store.publish import (
+    check_new,
+    disk_error,
+    open_directory,
+    path_of,
+    publish,
+    refused,
+    temporary_file,
+)
 from pi_workflows.store.shape import check_shape
 from pi_workflows.store.snapshot import Snapshot, snapshot_of
 
@@ -85,16 +92,16 @@ def backup_in_steps(store: Store, destination: Path) -> Generator[int, None, int
             open_directory(destination.parent) as directory,
             temporary_file(directory, _PREFIX) as (name, descriptor),
         ):
-            yield from _copy(store, _path_of(directory, name, descriptor))
+            yield from _copy(store, path_of(directory, name, descriptor))
             # The copy says that it is in write-ahead mode, as the live file does: whoever opens it,
             # even to read, would leave a log beside it.
             os.pwrite(descriptor, _ROLLBACK_FORMAT, _FORMAT_OFFSET)
             os.fsync(descriptor)
-            _verify(_path_of(directory, name, descriptor))
+            _verify(path_of(directory, name, descriptor))
             publish(directory, name, descriptor, destination.name)
             return os.fstat(descriptor).st_size
     except FileExistsError as error:
-        raise _refused(destination, "targetExists", "exists already") from error
+        raise refused(destination, "targetExists", "exists already") from error
     except OSError as error:
         raise disk_error(error) from error
     except apsw.Error as error:
@@ -103,34 +110,11 @@ def backup_in_steps(store: Store, destination: Path) -> Generator[int, None, int
 
 def _check_destination(live: Path, destination: Path) -> None:
     """Refuse a destination before anything is read or written."""
-    if not destination.is_absolute():
-        raise _refused(destination, "notAbsolute", "is not an absolute path")
-    if not destination.parent.is_dir():
-        raise _refused(destination, "directoryMissing", "lies in no existing directory")
-    if destination.parent.samefile(live.parent) and destination.name in {
-        live.name + suffix for suffix in _SIDECARS
-    }:
-        raise _refused(destination, "targetLive", "is the live database or a file of it")
-    if os.path.lexists(destination):
-        raise _refused(destination, "targetExists", "exists already")
-
-
-def _refused(destination: Path, code: str, what: str) -> PayloadInvalid:
-    return PayloadInvalid(
-        f"The backup's destination {what}: {destination}", code=code, field=str(destination)
-    )
-
-
-def _path_of(directory: int, name: str, descriptor: int) -> Path:
-    """Return where a file of an open directory is now, whatever was swapped meanwhile.
-
-    Raises:
-        OSError: It is not there.
-    """
-    path = Path(f"/proc/self/fd/{directory}").readlink() / name
-    if not os.path.samestat(path.lstat(), os.fstat(descriptor)):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    return path
+    names = {live.name + suffix for suffix in _SIDECARS}
+    is_beside = destination.parent.is_dir() and destination.parent.samefile(live.parent)
+    if destination.is_absolute() and is_beside and destination.name in names:
+        raise refused(destination, "targetLive", "is the live database's or a file's of it")
+    check_new(destination)
 
 
 def _copy(store: Store, path: Path) -> Generator[int]:

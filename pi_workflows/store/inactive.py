@@ -105,6 +105,11 @@ class Scratch:
         self._documents = Documents()
         self._writer = Writer(connection, self._documents)
 
+    @property
+    def connection(self) -> Connection:
+        """The connection, for the store's own modules."""
+        return self._writer.connection
+
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Run a body between BEGIN IMMEDIATE and COMMIT, as `Writer.transaction`."""
         return self._writer.transaction()

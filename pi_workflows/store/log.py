@@ -14,8 +14,9 @@ from pi_workflows.store.content import put_blob
 from pi_workflows.store.records import EventRecord, StoredEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from pi_workflows.base.canonical import Json
     from pi_workflows.base.sql import Read
     from pi_workflows.store.cursors import Cursors
 
@@ -25,6 +26,7 @@ _INSERT_EVENT = _SQL["insert_event"]
 _INSERT_EVENT_BLOB = _SQL["insert_event_blob"]
 _PAYLOAD = _SQL["payload"]
 _EVENTS_AFTER = _SQL["events_after"]
+_EVENTS_OF_AFTER = _SQL["events_of_after"]
 _HIGH_WATER_MARK = _SQL["high_water_mark"]
 
 
@@ -201,18 +203,27 @@ def read_payload(cursors: Cursors, event_seq: int) -> bytes:
     return cast("bytes", rows[0][0])
 
 
-def events(read: Read, after_seq: int = 0) -> Iterator[StoredEvent]:
+def events(
+    read: Read, after_seq: int = 0, *, of: Iterable[str] | None = None
+) -> Iterator[StoredEvent]:
     """Give the log in its order, from bounded slices.
 
     Args:
         read: A consistent read that lasts for the whole iteration.
         after_seq: The number before the first event wanted.
+        of: The resources whose events are wanted; None wants all.
 
     Raises:
         Corrupt: The payload of an event is missing.
     """
+    statement, resources = _EVENTS_AFTER, dict[str, str]()
+    if of is not None:
+        listed: list[Json] = list(of)
+        statement, resources = _EVENTS_OF_AFTER, {"resource_ids": canonical.encode(listed).decode()}
     while True:
-        stored = read.all(_with_payload, _EVENTS_AFTER, after_seq=after_seq, slice=EVENTS_SLICE_MAX)
+        stored = read.all(
+            _with_payload, statement, after_seq=after_seq, slice=EVENTS_SLICE_MAX, **resources
+        )
         yield from stored
         if len(stored) < EVENTS_SLICE_MAX:
             return

@@ -36,6 +36,20 @@ WHERE events.event_seq > :after_seq
 ORDER BY events.event_seq
 LIMIT :slice;
 
+-- name: events_of_after
+-- The log of some resources, in its order. The unary plus keeps the planner in that order: it tests each event of the log
+-- instead of sorting all of theirs once a slice.
+SELECT
+    events.event_seq, events.event_id, events.resource_id, events.resource_revision,
+    events.event_type, events.actor_type, events.actor_id, events.lease_generation,
+    events.payload_hash, events.event_digest, events.recorded_at, blobs.content
+FROM events
+LEFT JOIN blobs ON blobs.blob_hash = events.payload_hash
+WHERE events.event_seq > :after_seq
+    AND +events.resource_id IN (SELECT value FROM json_each(:resource_ids))
+ORDER BY events.event_seq
+LIMIT :slice;
+
 -- name: high_water_mark
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
 

@@ -10,15 +10,52 @@ import errno
 import os
 import secrets
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pi_workflows.base.errors import Unavailable
+from pi_workflows.base.errors import PayloadInvalid, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
 _PRIVATE: Final = 0o600
+
+
+def check_new(destination: Path) -> None:
+    """Refuse the name of a file to be, before anything is written.
+
+    Args:
+        destination: Where it is to lie.
+
+    Raises:
+        PayloadInvalid: It is relative (`notAbsolute`), exists (`targetExists`), or lies in no
+            existing directory (`directoryMissing`).
+    """
+    if not destination.is_absolute():
+        raise refused(destination, "notAbsolute", "is not an absolute path")
+    if not destination.parent.is_dir():
+        raise refused(destination, "directoryMissing", "lies in no existing directory")
+    if os.path.lexists(destination):
+        raise refused(destination, "targetExists", "exists already")
+
+
+def refused(destination: Path, code: str, what: str) -> PayloadInvalid:
+    """Return the error of a destination that cannot be one."""
+    return PayloadInvalid(
+        f"The new file's path {what}: {destination}", code=code, field=str(destination)
+    )
+
+
+def path_of(directory: int, name: str, descriptor: int) -> Path:
+    """Return where a file of an open directory is now, whatever was swapped meanwhile.
+
+    Raises:
+        OSError: It is not there.
+    """
+    path = Path(f"/proc/self/fd/{directory}").readlink() / name
+    if not os.path.samestat(path.lstat(), os.fstat(descriptor)):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return path
 
 
 @contextmanager
