@@ -260,5 +260,7 @@ LOG_FILES_MAX: Final = 3
 LOG_FILE_BYTES_MAX: Final = 4 * _MIB
 # One line of the log.
 LOG_LINE_CHARS_MAX: Final = 1_024
+# Runs that one violation names; how many rows violate it is always told.
+VIOLATION_RUNS_MAX: Final = 100
 # `state.status` looks for violations this long.
 STATE_STATUS_MS: Final = 2_000

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeAlias, cast
 
 from pi_workflows.base.sql import SqlValue, Statement, load
@@ -20,8 +21,11 @@ Key: TypeAlias = tuple[str, ...]
 
 # The arguments of a function, which hold commas of their own.
 _CALLS: Final = re.compile(r"\([^()]*\)")
-# Rows of one table that are named; a database that differs in more differs enough.
-_DIFFERENCES_MAX: Final = 20
+ROWS_MAX: Final = 20
+"""Rows of one table that are named; a database that differs in more differs enough."""
+
+# Rows between two words about progress.
+_STEP_ROWS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +59,56 @@ class Difference:
         return tuple(name for name, here, there in values if here != there)
 
 
-def compare(left: Snapshot, right: Snapshot) -> list[Difference]:
+def compare(
+    left: Snapshot,
+    right: Snapshot,
+    *,
+    rows_max: int = ROWS_MAX,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Difference]:
     """Compare every table that the log reproduces (decision on comparison).
 
     Args:
         left: The database as it stands.
         right: The database as its log gives it.
+        rows_max: How many differing rows of each table are named.
+        progress: Called with the rows read so far, at least each 64.
 
     Returns:
-        The rows that differ, at most 20 a table; none when the two are identical.
+        The rows that differ, table by table in the order of their keys; none when the two are
+        identical.
     """
+    rows = _Counted(progress)
     differences: list[Difference] = []
     for table, statement in SQL.items():
-        if _digest(left, statement) != _digest(right, statement):
-            differences.extend(_differing(table, statement, left, right))
+        if _digest(rows.of(left, statement)) != _digest(rows.of(right, statement)):
+            sides = rows.of(left, statement), rows.of(right, statement)
+            differing = _differing(table, _key_width(statement), *sides)
+            differences.extend(islice(differing, rows_max))
     return differences
 
 
-def _digest(side: Snapshot, statement: Statement) -> bytes:
+class _Counted:
+    """Reads tables and tells how many rows that were."""
+
+    def __init__(self, progress: Callable[[int], None]) -> None:
+        self._progress = progress
+        self._count = 0
+
+    def of(self, side: Snapshot, statement: Statement) -> Iterator[Row]:
+        """Yield the rows of one table."""
+        for row in side.each(_row, statement):
+            if self._count % _STEP_ROWS == 0:
+                self._progress(self._count)
+            self._count += 1
+            yield row
+
+
+def _digest(rows: Iterator[Row]) -> bytes:
     """Return SHA-256 over a table's rows, each value with its type and its length."""
     digest = hashlib.sha256()
-    for row in side.each(_row, statement):
-        for value in row:
-            digest.update(_framed(value))
+    for row in rows:
+        digest.update(b"".join(map(_framed, row)))
     return digest.digest()
 
 
@@ -102,20 +133,13 @@ def _framed(value: SqlValue) -> bytes:
 
 
 def _differing(
-    table: str, statement: Statement, left: Snapshot, right: Snapshot
+    table: str, width: int, lefts: Iterator[Row], rights: Iterator[Row]
 ) -> Iterator[Difference]:
-    """Yield the rows of one table that are not the same on both sides.
-
-    At most `_DIFFERENCES_MAX`.
-    """
-    width = _key_width(statement)
-    found = 0
-    lefts, rights = left.each(_row, statement), right.each(_row, statement)
+    """Yield the rows of one table that are not the same on both sides, in the order of keys."""
     here, there = next(lefts, None), next(rights, None)
-    while (here is not None or there is not None) and found < _DIFFERENCES_MAX:
+    while here is not None or there is not None:
         order = _order(here, there, width)
         if here != there:
-            found += 1
             yield Difference(table, here if order <= 0 else None, there if order >= 0 else None)
         here = next(lefts, None) if order <= 0 else here
         there = next(rights, None) if order >= 0 else there

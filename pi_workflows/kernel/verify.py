@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from pi_workflows.base import canonical, ids
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
+from pi_workflows.base.limits import VIOLATION_RUNS_MAX
 from pi_workflows.base.sql import SqlValue, Statement, load
 from pi_workflows.domain.events import EVENTS, decode
 from pi_workflows.kernel import comparison
@@ -25,8 +26,6 @@ from pi_workflows.store.snapshot import Snapshot
 
 SQL: Final = load(__package__, "verify.sql")
 
-# Runs that a violation names; their number is always told.
-_RUNS_NAMED_MAX: Final = 100
 # Rows between two looks at the deadline.
 _STEP_ROWS: Final = 64
 
@@ -230,7 +229,7 @@ class _Findings:
         runs = self._runs.setdefault(code, {})
         self._counts[code] = self._counts.get(code, 0) + 1
         self._explanations.setdefault(code, explanation)
-        if run_id and len(runs) < _RUNS_NAMED_MAX:
+        if run_id and len(runs) < VIOLATION_RUNS_MAX:
             runs[run_id] = None
 
     def violations(self) -> tuple[Violation, ...]:
