@@ -12,7 +12,7 @@ from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome, Refused
 from pi_workflows.base.limits import FRAME_DEPTH_MAX, RUN_LIST_DEFAULT
-from pi_workflows.base.sql import Read
+from pi_workflows.base.sql import Read, load
 from pi_workflows.protocol.effects import EffectList
 from pi_workflows.protocol.operations import Operation, read_payload
 from pi_workflows.protocol.refusal import Refusal
@@ -26,6 +26,8 @@ from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import run_list_page
 from pi_workflows.views.run_view import run_view
+
+SQL: Final = load(__package__, "reading.sql")
 
 _NOBODY: Final = ProcessFacts(now_ms=0)
 """Nobody serves a file: no process lives, so that no claim is anybody's whenever it ends."""
@@ -41,6 +43,11 @@ class FileReader:
     def __init__(self, read: Read) -> None:
         """Begin to answer."""
         self._read = read
+
+    @property
+    def at_ms(self) -> int:
+        """When the newest event was recorded; 0 without any."""
+        return self._read.one(int, SQL["newest_event_at"]) or 0
 
     def request(
         self,

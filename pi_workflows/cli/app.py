@@ -8,6 +8,7 @@ import typer
 
 from pi_workflows.cli.command import needs_command
 from pi_workflows.cli.commands import (
+    audit,
     checks,
     control,
     effects,
@@ -71,7 +72,7 @@ def _tree() -> typer.Typer:
     audit_commands, server_commands = _group(), _group()
     effects.declare(effect_commands)
     state.declare(state_commands)
-    state.declare_audit(audit_commands)
+    audit.declare(audit_commands)
     servers.declare(server_commands)
     needs_command(state_commands, "Look after the stored state.")
     needs_command(audit_commands, "Look into a database that no server has open.")

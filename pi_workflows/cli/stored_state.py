@@ -1,28 +1,20 @@
-"""`state` and `audit`: how much is stored, whether it is sound, copies of it, its log replayed."""
+"""`state`: how much is stored, whether it is sound, copies of it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from pi_workflows.audit.rebuilding import Difference, Rebuilt, rebuild_file
 from pi_workflows.audit.verification import verify_file
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import (
-    AuthorityDenied,
-    Corrupt,
-    Incompatible,
-    NotFound,
-    WrongUsage,
-)
+from pi_workflows.base.errors import WrongUsage
 from pi_workflows.cli.connection import ask, client, state_directory
-from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import plural, size
 from pi_workflows.cli.outcome import FAILED
-from pi_workflows.cli.output import Output
+from pi_workflows.cli.source import refusing
+from pi_workflows.cli.waiting import Bar, showing_progress
 from pi_workflows.cli.workflow_target import absolute_path
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.state import BackedUp, StateStatus, Verification, Violation
@@ -107,7 +99,7 @@ def _verified_file(
                 {"schema": "pi-workflows.cli-progress.v1", "check": name, "final": False}
             )
 
-    with _refusing(file), _bar(output, "Verifying") as bar:
+    with refusing(file), showing_progress(output, "Verifying") as bar:
         found = verify_file(
             file,
             live_directory=state_directory().root,
@@ -146,70 +138,6 @@ def backup_state(invocation: Invocation, file: Path) -> int:
     return 0
 
 
-def rebuild_state(invocation: Invocation, file: Path) -> int:
-    """Replay a file's log and compare.
-
-    Args:
-        invocation: The invocation.
-        file: A database that no server has open.
-
-    Returns:
-        The exit code: 1 when a row differs.
-
-    Raises:
-        WorkflowsError: As `rebuild_file`.
-    """
-    output = invocation.output
-    with _refusing(file), _bar(output, "Replaying") as bar:
-        found = rebuild_file(
-            file,
-            live_directory=state_directory().root,
-            begun=bar.begin,
-            progress=lambda count: bar.at("events", count),
-        )
-    if output.is_json:
-        output.document(_rebuild_document(found))
-    else:
-        events = plural(found.event_count, "event")
-        if found.is_identical:
-            output.line(f"Identical: {events} give every row.")
-        else:
-            output.line(f"{plural(len(found.differences), 'row')} not as {events} give it:")
-            output.lines(_difference_line(each) for each in found.differences)
-    return 0 if found.is_identical else FAILED
-
-
-def _rebuild_document(found: Rebuilt) -> dict[str, Json]:
-    """Return `pi-workflows.cli-rebuild.v1`."""
-    return {
-        "schema": "pi-workflows.cli-rebuild.v1",
-        "identical": found.is_identical,
-        "events": found.event_count,
-        "differences": [
-            {"table": each.table, "key": _key(each), "columns": list[Json](each.columns)}
-            for each in found.differences
-        ],
-    }
-
-
-def _key(difference: Difference) -> dict[str, Json]:
-    """Return what identifies a row; bytes as hex."""
-    return {
-        name: value.hex() if isinstance(value, bytes) else value
-        for name, value in difference.key.items()
-    }
-
-
-def _difference_line(difference: Difference) -> str:
-    """Return a row that differs, in one line."""
-    key = ", ".join(f"{name}={value}" for name, value in _key(difference).items())
-    if difference.left is None:
-        return f"  {difference.table} {key}: missing in the file"
-    if difference.right is None:
-        return f"  {difference.table} {key}: not given by the log"
-    return f"  {difference.table} {key}: {', '.join(difference.columns)}"
-
-
 def _violation_lines(violations: Sequence[Violation]) -> Iterator[str]:
     """Yield a line for each broken rule."""
     for each in violations:
@@ -217,33 +145,6 @@ def _violation_lines(violations: Sequence[Violation]) -> Iterator[str]:
         more = len(each.run_ids) - _RUNS_SHOWN
         named = f" Runs: {runs}{f' and {more} more' if more > 0 else ''}." if runs else ""
         yield f"  {each.code} ({each.count:,}): {each.explanation}.{named}"
-
-
-@contextmanager
-def _refusing(file: Path) -> Generator[None]:
-    """Give a refused file its exit code and name it; one that is missing is wrong usage."""
-    try:
-        yield
-    except AuthorityDenied as error:
-        raise Incompatible(
-            error.message, code=error.reason_code, field=error.field, hint=error.hint
-        ) from None
-    except Incompatible as error:
-        # The fixed text is about the live database, and says to move that.
-        raise Incompatible(
-            f"{file} is not a Pi Workflows database of this version.",
-            code=error.reason_code,
-            field=str(file),
-        ) from None
-    except Corrupt as error:
-        raise Corrupt(
-            f"{file}: {error.message}",
-            code=error.reason_code,
-            field=str(file),
-            hint="Restore a backup.",
-        ) from None
-    except NotFound as error:
-        raise unsent(error) from None
 
 
 def _fact(label: str, text: str) -> str:
@@ -254,38 +155,3 @@ def _fact(label: str, text: str) -> str:
 def _words(name: str) -> str:
     """Return a camelCase name as words."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-class Bar(Protocol):
-    """Shows how far a long check is."""
-
-    def begin(self, event_count: int) -> None:
-        """Learn how many events there are."""
-        ...
-
-    def at(self, name: str, count: int) -> None:
-        """Learn what is under way and how many rows it has read."""
-        ...
-
-
-class _NoBar:
-    """Shows nothing."""
-
-    def begin(self, event_count: int) -> None:
-        """Pass over the size."""
-
-    def at(self, name: str, count: int) -> None:
-        """Pass over progress."""
-
-
-@contextmanager
-def _bar(output: Output, title: str) -> Generator[Bar]:
-    """Show a bar on a terminal while the body runs."""
-    if not output.shows_live:
-        yield _NoBar()
-        return
-    # Only a person who waits needs it.
-    from pi_workflows.cli.bar import bar  # noqa: PLC0415
-
-    with bar(output, title) as shown:
-        yield shown

@@ -18,6 +18,14 @@ ProjectOption: TypeAlias = Annotated[
         "--project", metavar="DIR", help="The project's directory; the current one by default."
     ),
 ]
+FileOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help="Look into a database that no server has open, and start none.",
+    ),
+]
 DeadlineOption: TypeAlias = Annotated[
     float | None,
     typer.Option(

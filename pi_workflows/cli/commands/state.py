@@ -1,4 +1,4 @@
-"""The stored state: its size, its soundness, copies of it, and its log replayed."""
+"""The stored state: its size, its soundness, copies of it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ import typer
 from pi_workflows.cli.command import command
 from pi_workflows.cli.invocation import Invocation
 
-FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A database that no server has open: a backup.")
-]
-
 
 def declare(app: typer.Typer) -> None:
     """Declare the commands about the state."""
@@ -21,11 +17,6 @@ def declare(app: typer.Typer) -> None:
     examples = ("state verify", "state verify backup.sqlite --quick")
     command(app, "verify", examples=examples)(verify)
     command(app, "backup", examples=("state backup backup.sqlite",))(backup)
-
-
-def declare_audit(app: typer.Typer) -> None:
-    """Declare the commands that look into a file that is not live."""
-    command(app, "rebuild", examples=("audit rebuild backup.sqlite",))(rebuild)
 
 
 def status(invocation: Invocation) -> int:
@@ -69,10 +60,3 @@ def backup(
     from pi_workflows.cli.stored_state import backup_state
 
     return backup_state(invocation, file)
-
-
-def rebuild(invocation: Invocation, *, file: FileArgument) -> int:
-    """Replay the log of a database and compare every row with the one that is stored."""
-    from pi_workflows.cli.stored_state import rebuild_state
-
-    return rebuild_state(invocation, file)

@@ -1,0 +1,103 @@
+"""Who answers a command that only reads: the server, or a file that no server has open."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pi_workflows.base.clock import SystemClock
+from pi_workflows.base.errors import AuthorityDenied, Corrupt, Incompatible, NotFound
+from pi_workflows.cli.connection import client, state_directory
+from pi_workflows.cli.failure import unsent
+from pi_workflows.cli.invocation import Invocation
+from pi_workflows.cli.lookup import run_id_of
+from pi_workflows.cli.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who answers, and as of when.
+
+    Attributes:
+        reader: Answers requests.
+        now_ms: The time by which durations are told: of the newest event of a file.
+        file: The file; None for the server.
+    """
+
+    reader: Reader
+    now_ms: int
+    file: Path | None = None
+
+    @property
+    def option(self) -> str:
+        """What a command has to be told in order to ask the same source."""
+        return "" if self.file is None else f" --file {shlex.quote(str(self.file))}"
+
+    def run_id_of(self, typed: str) -> str:
+        """Return the ID of the run that a whole ID or a unique prefix names; raises as `lookup`."""
+        try:
+            return run_id_of(self.reader, typed)
+        except NotFound as error:
+            if self.file is None:
+                raise
+            raise NotFound(
+                f"{self.file} has no run {typed}.",
+                code=error.reason_code,
+                field=error.field,
+                hint=f"List its runs: pi-workflows audit log {shlex.quote(str(self.file))}"
+                " --type run.queued",
+            ) from None
+
+
+@contextmanager
+def source(invocation: Invocation, file: Path | None) -> Generator[Source]:
+    """Reach the source that a command was told to ask, for as long as the body runs.
+
+    Args:
+        invocation: Who asks.
+        file: A database that no server has open; None is the server, which is started.
+
+    Raises:
+        WorkflowsError: As `client` or `reading_file`, with the file's name.
+    """
+    if file is None:
+        with client(invocation) as server:
+            yield Source(server, SystemClock().now_ms())
+        return
+    # Only a file needs the store and the views, which cost more than to ask the server.
+    from pi_workflows.audit.reading import reading_file  # noqa: PLC0415
+
+    with refusing(file), reading_file(file, live_directory=state_directory().root) as reader:
+        yield Source(reader, reader.at_ms, file)
+
+
+@contextmanager
+def refusing(file: Path) -> Generator[None]:
+    """Give a refused file its exit code and name it; one that is missing is wrong usage."""
+    try:
+        yield
+    except AuthorityDenied as error:
+        raise Incompatible(
+            error.message, code=error.reason_code, field=error.field, hint=error.hint
+        ) from None
+    except Incompatible as error:
+        # The fixed text is about the live database, and says to move that.
+        raise Incompatible(
+            f"{file} is not a Pi Workflows database of this version.",
+            code=error.reason_code,
+            field=str(file),
+        ) from None
+    except Corrupt as error:
+        raise Corrupt(
+            f"{file}: {error.message}",
+            code=error.reason_code,
+            field=str(file),
+            hint=error.hint or "Restore a backup.",
+        ) from None
+    except NotFound as error:
+        if error.reason_code != "fileMissing":
+            raise
+        raise unsent(error) from None
