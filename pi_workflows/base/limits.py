@@ -262,5 +262,7 @@ LOG_FILE_BYTES_MAX: Final = 4 * _MIB
 LOG_LINE_CHARS_MAX: Final = 1_024
 # Runs that one violation names; how many rows violate it is always told.
 VIOLATION_RUNS_MAX: Final = 100
+# Changed rows of one table that an audit names: more than anybody reads, few enough to hold at once.
+CHANGED_ROWS_MAX: Final = 1_000
 # `state.status` looks for violations this long.
 STATE_STATUS_MS: Final = 2_000

@@ -58,6 +58,10 @@ class Difference:
         values = zip(names, self.left, self.right, strict=True)
         return tuple(name for name, here, there in values if here != there)
 
+    def values(self, row: Row | None) -> dict[str, SqlValue]:
+        """Return a row's values by column; none of a row that is missing."""
+        return dict(zip(_columns(SQL[self.table]), row or (), strict=False))
+
 
 def compare(
     left: Snapshot,
