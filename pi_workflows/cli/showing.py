@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.clock import SystemClock
-from pi_workflows.cli.connection import ask, client
+from pi_workflows.cli.connection import ask
 from pi_workflows.cli.content import whole
 from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.measures import age, duration, moment, plural
 from pi_workflows.cli.outline import value_lines
-from pi_workflows.cli.output import Line
+from pi_workflows.cli.output import Line, Output
 from pi_workflows.cli.picture import Scene, graph, status_span
 from pi_workflows.cli.question import answer_example, question_lines, schema_lines
+from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.result import write_result
 from pi_workflows.cli.run_view import RunView
-from pi_workflows.client.blocking import Client
+from pi_workflows.cli.source import Source, source
 from pi_workflows.protocol.operations import Operation
 
 _LINES_MAX: Final = 20
 _LABEL: Final = 10
+_HELD: Final = "A runner had it then; a server that opens the file goes on with it."
 
 
-def show_run(invocation: Invocation, typed: str) -> int:
+def show_run(invocation: Invocation, typed: str, file: Path | None = None) -> int:
     """Show a run.
 
     Args:
         invocation: The invocation.
         typed: The run.
+        file: A database that no server has open; None asks the server.
 
     Returns:
         The exit code.
@@ -39,50 +42,75 @@ def show_run(invocation: Invocation, typed: str) -> int:
     Raises:
         NotFound: There is no such run.
         Refused: `runAmbiguous`.
-        Unavailable: As `Client.request`.
+        WorkflowsError: As `source`.
     """
     output = invocation.output
-    with client(invocation) as server:
-        run_id = run_id_of(server, typed)
-        document = ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt
+    with source(invocation, file) as asked:
+        run_id = asked.run_id_of(typed)
+        document = ask(asked.reader, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt
         if output.is_json:
             output.document(document if isinstance(document, dict) else {})
             return 0
         view = RunView.parse(document)
-        output.styled(
-            [*_about(view), (), *_graph(view, output.columns), *_input(view), *_asked(server, view)]
-        )
-        if view.state.has_output:
-            output.styled([(), (("Output", "bold"),)])
-            write_result(output, server, view)
-        output.styled(_error(server, view))
-        output.styled([(), *_next(server, view)])
+        following = _next(asked, view) if file is None else next_in_file(view.run_id, file)
+        show_view(output, asked, view, following)
     return 0
 
 
-def _about(view: RunView) -> Iterator[Line]:
+def show_view(output: Output, asked: Source, view: RunView, following: Iterable[str]) -> None:
+    """Write a run view for people.
+
+    Args:
+        output: Where to.
+        asked: Whose view it is; its content is fetched there.
+        view: The view.
+        following: What may be done next, each a command without the program's name.
+    """
+    graph_at_ms = view.state.finished_at or asked.now_ms
+    scene = Scene(graph_at_ms, columns=output.columns)
+    output.styled([*_about(view, asked), (), *graph(view, scene), *_input(view)])
+    output.styled(_asked(asked.reader, view))
+    if view.state.has_output:
+        output.styled([(), (("Output", "bold"),)])
+        write_result(output, asked.reader, view)
+    output.styled(_error(asked.reader, view))
+    output.styled([(), (("Next", "bold"),)])
+    output.styled((("  pi-workflows ", "dim"), (each, "")) for each in following)
+
+
+def next_in_file(run_id: str, file: Path) -> Iterator[str]:
+    """Yield what may be asked of a file about a run, each a command without the program's name."""
+    yield f"events {run_id} --file {shlex.quote(str(file))}"
+    yield f"explain {run_id} --file {shlex.quote(str(file))}"
+
+
+def _about(view: RunView, asked: Source) -> Iterator[Line]:
     """Yield what the run is and where it stands."""
-    now_ms = SystemClock().now_ms()
     state = view.state
     yield ((escaped(view.title), "bold"),)
     yield _fact("run", view.run_id)
-    status, style = status_span(view.display.status, Scene(now_ms))
-    reason = f"  {escaped(view.display.reason)}" if view.display.reason else ""
-    yield (_label("status"), (status, style), (reason, ""))
+    if asked.file is not None:
+        yield _fact("as of", f"{moment(asked.now_ms)}, in {asked.file}")
+    status, style = status_span(view.display.status, Scene(asked.now_ms))
+    reason = _reason(view, asked)
+    yield (_label("status"), (status, style), (f"  {escaped(reason)}" if reason else "", ""))
     yield _fact("workflow", f"{state.workflow_name}, {state.workflow_source.ref}")
     if view.queue.parent_run_id is not None:
         yield _fact("restart", f"{view.queue.restart_number} of {view.queue.parent_run_id}")
-    yield _fact("created", f"{moment(state.created_at)}, {age(now_ms - state.created_at)} ago")
+    since = "" if asked.file is not None else f", {age(asked.now_ms - state.created_at)} ago"
+    yield _fact("created", f"{moment(state.created_at)}{since}")
     if state.finished_at is not None:
         took = duration(state.finished_at - state.created_at)
         yield _fact("ended", f"{moment(state.finished_at)}, after {took}")
     yield _fact("steps", f"{plural(view.step_total, 'step')}, {plural(state.trace_seq, 'event')}")
 
 
-def _graph(view: RunView, columns: int | None) -> list[Line]:
-    """Return the graph as it stands."""
-    now_ms = view.state.finished_at or SystemClock().now_ms()
-    return graph(view, Scene(now_ms, columns=columns))
+def _reason(view: RunView, asked: Source) -> str | None:
+    """Return why a run stands as it does; nobody recovers the lost runners of a file."""
+    is_stopped = view.possibly_interrupted and view.queue.status == "running"
+    if asked.file is not None and is_stopped:
+        return _HELD
+    return view.display.reason
 
 
 def _input(view: RunView) -> Iterator[Line]:
@@ -93,7 +121,7 @@ def _input(view: RunView) -> Iterator[Line]:
         yield from _indented(value_lines(view.state.input, lines_max=_LINES_MAX))
 
 
-def _asked(server: Client, view: RunView) -> Iterator[Line]:
+def _asked(server: Reader, view: RunView) -> Iterator[Line]:
     """Yield the question that waits for an answer."""
     request = view.state.interaction
     if request is None:
@@ -109,7 +137,7 @@ def _asked(server: Client, view: RunView) -> Iterator[Line]:
         yield from _indented(answer)
 
 
-def _error(server: Client, view: RunView) -> list[Line]:
+def _error(server: Reader, view: RunView) -> list[Line]:
     """Return why the run failed, in full."""
     if view.state.error is None:
         return []
@@ -118,10 +146,10 @@ def _error(server: Client, view: RunView) -> list[Line]:
     return [(), (("Error", "bold red"),), *_indented(value_lines(message))]
 
 
-def _next(server: Client, view: RunView) -> Iterator[Line]:
+def _next(asked: Source, view: RunView) -> Iterator[str]:
     """Yield what may be done with the run."""
     request = view.state.interaction
-    contract = None if request is None else whole(server, view.run_id, request.contract)
+    contract = None if request is None else whole(asked.reader, view.run_id, request.contract)
     words = {
         "answer": f"answer {view.run_id} {answer_example(contract)}",
         "pause": f"pause {view.run_id}",
@@ -130,13 +158,12 @@ def _next(server: Client, view: RunView) -> Iterator[Line]:
         "review": f"effects --run {view.run_id}",
     }
     # What is asked for comes before what may be done as well.
-    offered = [text for control, text in words.items() if control in view.display.controls]
+    for control, text in words.items():
+        if control in view.display.controls:
+            yield text
     if view.state.finished_at is not None:
-        offered.append(f"restart {view.run_id}")
-    offered.append(f"events {view.run_id}")
-    yield (("Next", "bold"),)
-    for each in offered:
-        yield (("  pi-workflows ", "dim"), (each, ""))
+        yield f"restart {view.run_id}"
+    yield f"events {view.run_id}"
 
 
 def _fact(label: str, text: str) -> Line:

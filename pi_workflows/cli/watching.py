@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pi_workflows.base.clock import SystemClock
@@ -22,7 +23,9 @@ from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Output, plain
 from pi_workflows.cli.picture import Scene, picture
+from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import RunView
+from pi_workflows.cli.source import source
 from pi_workflows.cli.trace import Columns, change_document, change_line, described
 from pi_workflows.cli.trace_pages import errors_of, trace_page
 from pi_workflows.client.blocking import Client
@@ -202,12 +205,15 @@ class _Pictures(Silence):
             self._output.lines([*lines, ""])
 
 
-def list_events(invocation: Invocation, typed: str, *, from_seq: int, follow: bool) -> int:
+def list_events(
+    invocation: Invocation, typed: str, *, file: Path | None, from_seq: int, follow: bool
+) -> int:
     """List what happened to a run.
 
     Args:
         invocation: The invocation.
         typed: The run.
+        file: A database that no server has open; None asks the server.
         from_seq: Events up to this number are left out.
         follow: Go on until the run ends.
 
@@ -215,22 +221,26 @@ def list_events(invocation: Invocation, typed: str, *, from_seq: int, follow: bo
         The exit code: of the run's end with `follow`, else 0.
 
     Raises:
-        As `watch_runs`.
+        WrongUsage: `follow` with a file, in which nothing happens.
+        As `watch_runs`, and as `source` with a file.
     """
     output = invocation.output
+    if not follow:
+        with source(invocation, file) as asked:
+            _list_trace(output, asked.reader, asked.run_id_of(typed), from_seq)
+        return 0
+    if file is not None:
+        raise WrongUsage("--follow: nothing happens in a file any more.", field="--follow")
     with client(invocation) as server:
         run_id = run_id_of(server, typed)
-        if follow:
-            invocation.followed = (run_id,)
-            listener: Listener = ChangeLines(output, (run_id,))
-            if output.is_json:
-                listener = ChangeDocuments(output, has_display=False)
-            return Follower(server, (run_id,), listener, from_seq=from_seq, until_end=True).follow()
-        _list_trace(output, server, run_id, from_seq)
-    return 0
+        invocation.followed = (run_id,)
+        listener: Listener = ChangeLines(output, (run_id,))
+        if output.is_json:
+            listener = ChangeDocuments(output, has_display=False)
+        return Follower(server, (run_id,), listener, from_seq=from_seq, until_end=True).follow()
 
 
-def _list_trace(output: Output, server: Client, run_id: str, from_seq: int) -> None:
+def _list_trace(output: Output, server: Reader, run_id: str, from_seq: int) -> None:
     """Write what happened to a run so far."""
     seq = from_seq
     view = None

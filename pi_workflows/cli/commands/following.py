@@ -7,7 +7,12 @@ from typing import Annotated
 import typer
 
 from pi_workflows.cli.command import command
-from pi_workflows.cli.commands.arguments import DeadlineOption, FromOption, RunArgument
+from pi_workflows.cli.commands.arguments import (
+    DeadlineOption,
+    FileOption,
+    FromOption,
+    RunArgument,
+)
 from pi_workflows.cli.help import RUNS
 from pi_workflows.cli.invocation import Invocation
 
@@ -29,7 +34,11 @@ def declare(app: typer.Typer) -> None:
         app,
         "events",
         panel=RUNS,
-        examples=("events repo-health-k3", "events repo-health-k3 --follow --from 12"),
+        examples=(
+            "events repo-health-k3",
+            "events repo-health-k3 --follow --from 12",
+            "events repo-health-k3 --file backup.sqlite",
+        ),
     )(events)
 
 
@@ -96,8 +105,9 @@ def events(
         bool, typer.Option("--follow", help="Go on with new events until the run ends.")
     ] = False,
     start: FromOption = 0,
+    file: FileOption = None,
 ) -> int:
     """List everything that happened to a run."""
     from pi_workflows.cli.watching import list_events
 
-    return list_events(invocation, run, from_seq=start, follow=follow)
+    return list_events(invocation, run, file=file, from_seq=start, follow=follow)

@@ -9,7 +9,7 @@ import typer
 
 from pi_workflows.base.limits import PAGE_ITEMS_MAX, RUNS_SHOWN_DEFAULT
 from pi_workflows.cli.command import command
-from pi_workflows.cli.commands.arguments import DeadlineOption, RunArgument
+from pi_workflows.cli.commands.arguments import DeadlineOption, FileOption, RunArgument
 from pi_workflows.cli.help import RUNS
 from pi_workflows.cli.invocation import Invocation
 
@@ -31,7 +31,14 @@ def declare(app: typer.Typer) -> None:
     examples = ("runs", "runs --status waiting", "runs --project . --json")
     command(app, "runs", panel=RUNS, examples=examples)(runs)
     command(
-        app, "show", panel=RUNS, examples=("show repo-health-k3", "show repo-health-k3 --json")
+        app,
+        "show",
+        panel=RUNS,
+        examples=(
+            "show repo-health-k3",
+            "show repo-health-k3 --json",
+            "show repo-health-k3 --file backup.sqlite",
+        ),
     )(show)
 
 
@@ -76,8 +83,8 @@ def runs(
     )
 
 
-def show(invocation: Invocation, *, run: RunArgument) -> int:
+def show(invocation: Invocation, *, run: RunArgument, file: FileOption = None) -> int:
     """Show a run: where it stands, its steps, what it asks, what it gave."""
     from pi_workflows.cli.showing import show_run
 
-    return show_run(invocation, run)
+    return show_run(invocation, run, file)
