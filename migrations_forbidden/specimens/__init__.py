@@ -1,0 +1,4 @@
+"""Databases that must be refused or found out, made by script: for tests, and for people to look at.
+
+Not installed with the product.
+"""
