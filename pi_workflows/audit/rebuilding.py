@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pi_workflows.audit.compose import PROJECTORS, scratch_beside
+from pi_workflows.base.clock import SystemClock
+from pi_workflows.base.version import package_version
 from pi_workflows.kernel.comparison import Difference, compare
 from pi_workflows.kernel.rebuild import rebuild
-from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.copying import copy_journals
+from pi_workflows.store.inactive import Scratch, open_inactive
 from pi_workflows.store.log import high_water_mark
+from pi_workflows.store.new_database import new_database
 
 __all__ = ["Difference", "Rebuilt", "rebuild_file"]
 
@@ -37,6 +42,7 @@ def rebuild_file(
     file: Path,
     *,
     live_directory: Path | None,
+    to: Path | None = None,
     begun: Callable[[int], None] = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Rebuilt:
@@ -45,6 +51,8 @@ def rebuild_file(
     Args:
         file: The database; nothing is written into it.
         live_directory: The state directory, whose database is refused by any path.
+        to: Keep the rebuilt database as a new file, absolute, with the receipts and captured
+            sessions that no log gives again; None keeps nothing.
         begun: Called once with the number of events in the file.
         progress: Called with the number of events replayed so far.
 
@@ -53,16 +61,27 @@ def rebuild_file(
 
     Raises:
         NotFound: There is no such file.
+        PayloadInvalid: The new file exists, or cannot be one.
         AuthorityDenied: It is the live database, or is not self-contained.
         Incompatible: It is not our database.
         Corrupt: It is damaged, or its log cannot be replayed.
-        Unavailable: The disk failed.
+        Unavailable: The disk failed; no new file is left.
     """
     with (
         open_inactive(file, live_directory=live_directory) as source,
-        scratch_beside(file) as target,
+        _target(file, to) as target,
     ):
         begun(high_water_mark(source))
         count = rebuild(source, target, PROJECTORS, progress)
         with target.snapshot() as rebuilt:
-            return Rebuilt(count, tuple(compare(source, rebuilt)))
+            found = Rebuilt(count, tuple(compare(source, rebuilt)))
+        if to is not None:
+            copy_journals(source, target)
+        return found
+
+
+def _target(file: Path, to: Path | None) -> AbstractContextManager[Scratch]:
+    """Return the empty database that is filled: a new file, or one that nobody keeps."""
+    if to is None:
+        return scratch_beside(file)
+    return new_database(to, now_ms=SystemClock().now_ms(), app_version=package_version())

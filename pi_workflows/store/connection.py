@@ -143,7 +143,8 @@ def open_scratch(name: str) -> Connection:
     Returns:
         A connection that reads and writes; its schema is still to be made.
     """
-    connection = connect(name, statements_cached=STATEMENTS_PREPARED_MAX)
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    connection = connect(name, flags=flags, statements_cached=STATEMENTS_PREPARED_MAX)
     _harden(connection)
     _set(connection, "journal_mode", "MEMORY", "memory")
     _set(connection, "synchronous", "OFF", 0)

@@ -89,6 +89,11 @@ class Connection(Protocol):
         ...
 
     @property
+    def filename(self) -> str:
+        """The file that is open; empty of a database in memory."""
+        ...
+
+    @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
         ...

@@ -45,6 +45,11 @@ class Snapshot(Reading):
 
     __slots__ = ()
 
+    @property
+    def file(self) -> str:
+        """The file that is read; empty of a database in memory."""
+        return self._cursors.connection.filename
+
     def each(
         self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue
     ) -> Iterator[T]:

@@ -54,10 +54,13 @@ def statements(file: File) -> tuple[Statement, ...]:
 
 
 def database(schema: str) -> apsw.Connection:
-    """Return an empty database in memory that has the schema."""
+    """Return an empty database in memory that has the schema; one like it is its `source`."""
     connection = apsw.Connection(":memory:")
     # apsw's types name a class that Python 3.11 does not have.
     connection.execute(schema)  # pyright: ignore[reportUnknownMemberType]
+    content = connection.serialize("main")
+    connection.execute("ATTACH ':memory:' AS source")  # pyright: ignore[reportUnknownMemberType]
+    connection.deserialize("source", content)
     return connection
 
 

@@ -23,6 +23,7 @@ _MAY_WRITE = {
     "pi_workflows/domain": False,
     "pi_workflows/views": False,
     "pi_workflows/kernel": False,
+    "pi_workflows/audit": False,
     "pi_workflows/store": True,
     "projections": True,
 }
@@ -99,6 +100,7 @@ def test_every_statement_fits_the_schema(connection: apsw.Connection) -> None:
         ("projections/a.sql", "SELECT run_id FROM runs WHERE run_id = ?", "without a name"),
         ("pi_workflows/views/a.sql", "DELETE FROM runs", "only reads"),
         ("pi_workflows/domain/run/a.sql", "DELETE FROM runs", "only reads"),
+        ("pi_workflows/audit/a.sql", "DELETE FROM runs", "only reads"),
         ("pi_workflows/server/a.sql", "SELECT 1", "does not belong"),
     ],
 )
