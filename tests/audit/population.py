@@ -23,7 +23,7 @@ SEED: Final = 20_260
 RUNS_MIN: Final = 12
 """Every kind once, with the runs that they restart."""
 
-After: TypeAlias = Callable[[Sequence[tuple[int, Stored]]], None]
+After: TypeAlias = "Callable[[Population, Sequence[tuple[int, Stored]]], None]"
 
 # Lives that go on side by side, so that their events lie mixed in the log.
 _ABREAST: Final = 8
@@ -77,7 +77,7 @@ class Population:
         first = self.event_count + 1
         self.event_count += len(events)
         if self.after is not None:
-            self.after(list(enumerate(events, first)))
+            self.after(self, list(enumerate(events, first)))
 
 
 def population(
@@ -89,7 +89,8 @@ def population(
         directory: Where the state directory is made.
         runs: How many; 12 hold every kind and have small values only.
         seed: Of everything that varies.
-        after: Called after each commit with the events that it appended and their numbers.
+        after: Called after each commit with what there is, the events that it appended and their
+            numbers.
 
     Returns:
         The open database.
