@@ -13,6 +13,7 @@ from pi_workflows.base.limits import (
     PAGE_CACHE_BYTES,
     STATEMENTS_PREPARED_MAX,
 )
+from pi_workflows.store.descriptor import connect_descriptor
 from pi_workflows.store.driver import connect
 from pi_workflows.store.guard import authorize
 
@@ -66,6 +67,24 @@ def open_to_verify(path: Path, *, immutable: bool) -> Connection:
         connection = connect(f"{path.as_uri()}?immutable=1", flags=flags | apsw.SQLITE_OPEN_URI)
     else:
         connection = connect(str(path), flags=flags, vfs=_LIVE_VFS)
+    _harden(connection)
+    _set(connection, "query_only", "ON", 1)
+    return connection
+
+
+def open_descriptor(descriptor: int) -> Connection:
+    """Open the database in an open file that nothing lies beside and nobody writes.
+
+    Args:
+        descriptor: The file; it outlives the connection.
+
+    Returns:
+        A connection that only reads; whoever opens it closes it.
+
+    Raises:
+        apsw.Error: SQLite could not open it.
+    """
+    connection = connect_descriptor(descriptor, is_read_only=True)
     _harden(connection)
     _set(connection, "query_only", "ON", 1)
     return connection

@@ -5,13 +5,13 @@ A copy, as a backup is one: rows arrive as they stand, whatever the log says abo
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from pi_workflows.base import canonical
 from pi_workflows.base.sql import load
+from pi_workflows.store.descriptor import DESCRIPTORS
 from pi_workflows.store.errors import translate
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _copy(
     try:
         # A parent may come after its child; what is left open is found by the verification.
         connection.pragma("foreign_keys", "OFF")
-        uri = f"{Path(source.file).as_uri()}?immutable=1"
+        uri = f"file://{source.file}?mode=ro&vfs={DESCRIPTORS}"
         connection.execute(_SQL["attach"].text, {"uri": uri})
         connection.execute("BEGIN IMMEDIATE")
         for statement in statements:

@@ -1,7 +1,8 @@
 """The first 100 bytes of a database, read before SQLite may look at the file.
 
-They are read through SQLite's own file layer: closing a descriptor of the file that anybody else
-opened would drop the locks of every connection in this process (the reliability design, pitfall 1).
+Those of the live file are read through SQLite's own file layer: closing a descriptor of the file
+that anybody else opened would drop the locks of every connection in this process (the reliability
+design, pitfall 1).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAGIC: Final = b"SQLite format 3\x00"
-_BYTES: Final = 100
+HEADER_BYTES: Final = 100
 _WAL_FORMAT: Final = 2
 
 
@@ -47,12 +48,24 @@ def read_header(path: Path) -> Header | None:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
     file = apsw.VFSFile("unix-excl", str(path), [flags, 0])
     try:
-        if file.xFileSize() < _BYTES:
+        if file.xFileSize() < HEADER_BYTES:
             return None
-        data = file.xRead(_BYTES, 0)
+        data = file.xRead(HEADER_BYTES, 0)
     finally:
         file.xClose()
-    if not data.startswith(_MAGIC):
+    return parse_header(data)
+
+
+def parse_header(data: bytes) -> Header | None:
+    """Return what the first bytes of a file say.
+
+    Args:
+        data: At least the first 100 bytes of the file, or all of a shorter one.
+
+    Returns:
+        The header, or None when the file is too short or is no SQLite database.
+    """
+    if len(data) < HEADER_BYTES or not data.startswith(_MAGIC):
         return None
     return Header(
         has_wal=_WAL_FORMAT in {data[18], data[19]},

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from pi_workflows.base.errors import AuthorityDenied, NotFound, Unavailable
+from pi_workflows.base.errors import Unavailable
 from pi_workflows.base.sql import load
-from pi_workflows.store.connection import check_library, open_scratch, open_to_verify
+from pi_workflows.store.connection import check_library, open_descriptor, open_scratch
 from pi_workflows.store.content import Documents
 from pi_workflows.store.cursors import Cursors
 from pi_workflows.store.errors import translate
 from pi_workflows.store.guard import authorize
-from pi_workflows.store.header import read_header
-from pi_workflows.store.opening import FILE_NAME
+from pi_workflows.store.header import HEADER_BYTES, parse_header
+from pi_workflows.store.inactive_file import open_file
 from pi_workflows.store.shape import check_shape, create_schema, refusal
 from pi_workflows.store.snapshot import Snapshot, snapshot_of
 from pi_workflows.store.writer import Writer
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pi_workflows.store.transaction import Transaction
 
 _SQL = load(__package__, "inactive.sql")
-_SIDECARS = ("-wal", "-journal", "-shm")
 _FORCE = True
 
 
@@ -38,8 +37,9 @@ _FORCE = True
 def open_inactive(file: Path, *, live_directory: Path | None) -> Generator[Snapshot]:
     """Read a database that no server has open: a backup, or what an orderly stop left.
 
-    Nothing is written, not even beside it. Which file is the live one is decided by device and
-    inode, so that no link, mount or relative path leads to it (the state contract, section 7).
+    Nothing is written, not even beside it. The file that was judged is the one that is read: no
+    link, mount or relative path leads to the live one, and none that is swapped meanwhile (the
+    state contract, section 7).
 
     Args:
         file: The database, by any path.
@@ -51,47 +51,30 @@ def open_inactive(file: Path, *, live_directory: Path | None) -> Generator[Snaps
 
     Raises:
         NotFound: There is no such file (`fileMissing`).
-        AuthorityDenied: It is the live database (`liveFile`), is no regular file, or files lie
-            beside it that belong to it (`notSelfContained`).
+        AuthorityDenied: It is live, no regular file or not self-contained, as `open_file`.
         Incompatible: It is not our database.
         Corrupt: It is damaged.
-        Unavailable: The disk failed, or the file was replaced meanwhile.
+        Unavailable: The disk failed.
     """
     check_library()
-    path = _resolve(file)
-    identity = _identity(path)
-    if live_directory is not None and identity == _identity(live_directory / FILE_NAME):
-        raise AuthorityDenied(
-            f"This is the live database: {file}",
-            code="liveFile",
-            field=str(file),
-            hint="Take a backup and look into that: pi-workflows state backup FILE",
-        )
-    if not path.is_file():
-        raise AuthorityDenied(
-            f"This is no regular file: {file}", code="notRegularFile", field=str(file)
-        )
-    for suffix in _SIDECARS:
-        if os.path.lexists(f"{path}{suffix}"):
-            raise AuthorityDenied(
-                f"{path.name}{suffix} lies beside the database, which is not complete without it.",
-                code="notSelfContained",
+    with open_file(file, live_directory=live_directory) as descriptor:
+        try:
+            connection = _open_judged(descriptor)
+        except apsw.NotADBError as error:
+            raise refusal(f"SQLite refused to read it: {error}") from error
+        except apsw.Error as error:
+            raise translate(error) from error
+        except OSError as error:
+            raise Unavailable(
+                f"The file could not be read: {error.strerror}.",
+                code="storageFault",
                 field=str(file),
-                hint="Make a backup with `state backup`, or stop the server in order.",
-            )
-    try:
-        connection = _open_judged(path)
-    except apsw.NotADBError as error:
-        raise refusal(f"SQLite refused to read it: {error}") from error
-    except apsw.Error as error:
-        raise translate(error) from error
-    try:
-        if _identity(path) != identity:
-            raise Unavailable("The file was replaced while it was opened.", code="fileReplaced")
-        with snapshot_of(Cursors(connection), Documents()) as snapshot:
-            yield snapshot
-    finally:
-        connection.close(_FORCE)
+            ) from error
+        try:
+            with snapshot_of(Cursors(connection), Documents()) as snapshot:
+                yield snapshot
+        finally:
+            connection.close(_FORCE)
 
 
 class Scratch:
@@ -165,38 +148,20 @@ def create_scratch(path: Path | None) -> Generator[Scratch]:
             path.unlink(missing_ok=True)
 
 
-def _open_judged(path: Path) -> Connection:
+def _open_judged(descriptor: int) -> Connection:
     """Open a file that nothing lies beside, and refuse one that is not ours.
 
     Raises:
         Incompatible: It is not our database.
         apsw.Error: SQLite could not read it.
+        OSError: The disk failed.
     """
-    if read_header(path) is None:
-        raise refusal(f"{path.name} is no SQLite database")
-    connection = open_to_verify(path, immutable=True)
+    if parse_header(os.pread(descriptor, HEADER_BYTES, 0)) is None:
+        raise refusal("it is no SQLite database")
+    connection = open_descriptor(descriptor)
     try:
         check_shape(connection)
     except BaseException:
         connection.close(_FORCE)
         raise
     return connection
-
-
-def _resolve(file: Path) -> Path:
-    """Return a file's path without symbolic links."""
-    try:
-        return file.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise NotFound(
-            f"There is no such file: {file}", code="fileMissing", field=str(file)
-        ) from error
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return which file a path leads to, without opening it; None when it leads nowhere."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -47,7 +47,7 @@ class Snapshot(Reading):
 
     @property
     def file(self) -> str:
-        """The file that is read; empty of a database in memory."""
+        """The file that is read, as its connection names it; empty of a database in memory."""
         return self._cursors.connection.filename
 
     def each(
