@@ -21,8 +21,4 @@ def damage_of_file() -> Generator[None]:
     try:
         yield
     except (AssertionError, LookupError, PayloadInvalid, TypeError, ValueError) as error:
-        raise Corrupt(
-            "What is stored contradicts itself.",
-            code="contradiction",
-            hint="See what is broken: pi-workflows state verify FILE",
-        ) from error
+        raise Corrupt("What is stored contradicts itself.", code="contradiction") from error

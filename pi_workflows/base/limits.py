@@ -264,5 +264,9 @@ LOG_LINE_CHARS_MAX: Final = 1_024
 VIOLATION_RUNS_MAX: Final = 100
 # Changed rows of one table that an audit names: more than anybody reads, few enough to hold at once.
 CHANGED_ROWS_MAX: Final = 1_000
+# Events of a log that one document holds when nothing else is asked: under a MiB, read in a moment.
+LOG_EVENTS_DEFAULT: Final = 1_000
+# Events of a log that one document can hold: as much as a program reads at once.
+LOG_EVENTS_MAX: Final = 10_000
 # `state.status` looks for violations this long.
 STATE_STATUS_MS: Final = 2_000

@@ -95,9 +95,16 @@ def refusing(file: Path) -> Generator[None]:
             f"{file}: {error.message}",
             code=error.reason_code,
             field=str(file),
-            hint=error.hint or "Restore a backup.",
+            hint=error.hint or _help_with(file, error),
         ) from None
     except NotFound as error:
         if error.reason_code != "fileMissing":
             raise
         raise unsent(error) from None
+
+
+def _help_with(file: Path, error: Corrupt) -> str:
+    """Say what to do about a file that is damaged; one that can be read can also be verified."""
+    if error.reason_code == Corrupt.code:
+        return "Restore a backup."
+    return f"See what is broken: pi-workflows state verify {shlex.quote(str(file))}"

@@ -6,6 +6,7 @@ What is kept, copied or removed is a whole tree, never a part of one (the state 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,6 +46,16 @@ def tree_of(read: Read, run_id: str) -> Tree:
     runs = read.all(str, SQL["runs_of_tree"], run_id=run_id)
     if not runs:
         raise NotFound(f"There is no run {run_id}.", code="runMissing", field="run")
-    listed: list[Json] = list(runs)
+    return Tree(tuple(runs), resources_of(read, runs))
+
+
+def resources_of(read: Read, run_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the resources of runs: themselves, what belongs to them, and the effects of all.
+
+    Args:
+        read: One consistent read.
+        run_ids: The runs.
+    """
+    listed: list[Json] = list(run_ids)
     names = canonical.encode(listed).decode()
-    return Tree(tuple(runs), tuple(read.all(str, SQL["resources_of_runs"], run_ids=names)))
+    return tuple(read.all(str, SQL["resources_of_runs"], run_ids=names))
