@@ -1,0 +1,24 @@
+-- name: story_events
+-- The events of a resource that follow a revision, in order.
+SELECT e.event_seq, e.resource_revision, e.recorded_at, e.actor_type, e.event_type, b.content
+FROM events AS e
+CROSS JOIN blobs AS b ON b.blob_hash = e.payload_hash
+WHERE e.resource_id = :resource_id AND e.resource_revision > :after_revision
+ORDER BY e.resource_revision
+LIMIT :events_max
+
+-- name: story_effects
+-- The resource of each effect of a run.
+SELECT resource_id FROM effects WHERE source_resource_id = :resource_id
+
+-- name: story_child
+-- The run that restarted this one, and the event that says so.
+SELECT r.run_id, e.event_seq, e.recorded_at, e.actor_type, e.event_type
+FROM runs AS r
+CROSS JOIN events AS e ON e.resource_id = r.resource_id AND e.resource_revision = 1
+WHERE r.parent_run_id = :run_id
+ORDER BY e.event_seq
+
+-- name: story_bytes
+-- How long a value is.
+SELECT byte_length FROM blobs WHERE blob_hash = :blob_hash

@@ -1,0 +1,106 @@
+"""How a story tells each kind of event. A kind that is not here is quiet, or is a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias, TypeVar
+
+from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.effect.events import (
+    EffectAmbiguous,
+    EffectApplied,
+    EffectAttemptFinished,
+    EffectAttemptStarted,
+    EffectCancelled,
+    EffectRecovered,
+    EffectRejected,
+    EffectReserved,
+)
+from pi_workflows.domain.fact import Event
+from pi_workflows.domain.request.events import RequestSubmitted
+from pi_workflows.domain.run.events import (
+    LeaseClaimed,
+    LeaseReleased,
+    RunCancelled,
+    RunCompleted,
+    RunEffectAmbiguous,
+    RunFailed,
+    RunParked,
+    RunPaused,
+    RunQueued,
+    RunQueueSettled,
+    RunRequeued,
+    RunResumed,
+    RunResumeRequested,
+    RunSourceChanged,
+    RunStarted,
+    RunTimedOut,
+    RunWaiting,
+    RunWorkerNoProgress,
+)
+from pi_workflows.views import story_effects as effects
+from pi_workflows.views import story_runs as runs
+from pi_workflows.views.story_narrator import Narrator
+
+Teller: TypeAlias = Callable[[Narrator, Event], None]
+E = TypeVar("E", bound=Event)
+
+
+def _row(kind: type[E], teller: Callable[[Narrator, E], None]) -> tuple[type[Event], Teller]:
+    """Return how a kind of event is told."""
+
+    def told(narrator: Narrator, fact: Event) -> None:
+        assert isinstance(fact, kind)
+        teller(narrator, fact)
+
+    return kind, told
+
+
+TELLERS: Final[Mapping[type[Event], Teller]] = dict(
+    (
+        _row(RunQueued, runs.queued),
+        _row(LeaseClaimed, runs.claimed),
+        _row(LeaseReleased, runs.released),
+        _row(RunStarted, runs.taken),
+        _row(RunResumed, runs.taken),
+        _row(RunRequeued, runs.requeued),
+        _row(RunParked, runs.parked),
+        _row(RunWorkerNoProgress, runs.parked),
+        _row(RunSourceChanged, runs.parked),
+        _row(RunEffectAmbiguous, runs.parked),
+        _row(RunWaiting, runs.waiting),
+        _row(RunPaused, runs.paused),
+        _row(RunResumeRequested, runs.resume_requested),
+        _row(RunCompleted, runs.ended),
+        _row(RunFailed, runs.ended),
+        _row(RunTimedOut, runs.ended),
+        _row(RunCancelled, runs.ended),
+        _row(AttemptStarted, runs.attempt_started),
+        _row(AttemptSettled, runs.attempt_settled),
+        _row(RequestSubmitted, runs.submitted),
+        _row(EffectReserved, effects.reserved),
+        _row(EffectAttemptStarted, effects.attempt_started),
+        _row(EffectAttemptFinished, effects.attempt_finished),
+        _row(EffectApplied, effects.applied),
+        _row(EffectRejected, effects.rejected),
+        _row(EffectAmbiguous, effects.ambiguous),
+        _row(EffectCancelled, effects.cancelled),
+        _row(EffectRecovered, effects.recovered),
+    )
+)
+"""How each kind of event is told."""
+
+QUIET: Final[frozenset[type[Event]]] = frozenset({RunQueueSettled, UpdateRecorded})
+"""What says nothing to people: the queue's bookkeeping, and progress, which later progress ends."""
+
+
+def tell(narrator: Narrator, fact: Event) -> None:
+    """Tell an event, and learn from it.
+
+    Args:
+        narrator: Turned to the event.
+        fact: The event.
+    """
+    if type(fact) not in QUIET:
+        TELLERS[type(fact)](narrator, fact)
+    narrator.learn(fact)
