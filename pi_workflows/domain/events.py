@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Final
 
-from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Corrupt
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
 from pi_workflows.domain.effect.events import (
@@ -74,6 +74,10 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     EffectRecovered,
 )
 
+# In canonical JSON nothing else reads so: no text holds a bare quotation mark, and a value that
+# ends in these letters is not followed by a colon. Parsing a payload again costs ten times as much.
+_NAME: Final = re.compile(rb'_hash":"((?:[^"\\]|\\.)*)"')
+
 EVENTS: Final[Mapping[str, type[Event]]] = {kind.type: kind for kind in _KINDS}
 
 
@@ -101,21 +105,17 @@ def decode(event_type: str, payload: bytes) -> Event:
         ) from error
 
 
-def named_blobs(payload: Json) -> Iterator[str]:
-    """Yield the hex digest of every blob that a payload names: each text member ending in `_hash`.
+def named_blobs(payload: bytes) -> tuple[bytes, ...]:
+    """Return what an event keeps alive: the digest of each text member whose name ends in `_hash`.
 
     Args:
-        payload: The decoded payload of an event.
+        payload: The event's canonical JSON.
 
-    Yields:
-        Digests in no order; one may come twice.
+    Returns:
+        The digests in order, each once.
+
+    Raises:
+        ValueError: Such a member is no digest.
     """
-    if isinstance(payload, dict):
-        for name, value in payload.items():
-            if name.endswith("_hash") and isinstance(value, str):
-                yield value
-            else:
-                yield from named_blobs(value)
-    elif isinstance(payload, list):
-        for item in payload:
-            yield from named_blobs(item)
+    found = {name.decode() for name in _NAME.findall(payload)}
+    return tuple(sorted(map(bytes.fromhex, found)))

@@ -247,7 +247,7 @@ class _Execution:
                 payload=payload.content,
                 payload_hash=payload.digest,
                 recorded_at_ms=at_ms,
-                blobs=tuple(sorted({bytes.fromhex(name) for name in named_blobs(document)})),
+                blobs=named_blobs(payload.content),
             )
         )
         self.projectors.apply_event(event, tx.projection)

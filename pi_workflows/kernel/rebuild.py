@@ -9,9 +9,8 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob, MediaType
-from pi_workflows.base.errors import Corrupt, PayloadInvalid
+from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.sql import load
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import CommandRef, Event, Stored, ViewRef
@@ -202,10 +201,9 @@ def named(event: StoredEvent) -> tuple[bytes, ...]:
     """Return the digests of the values that an event's payload names, in order.
 
     Raises:
-        Corrupt: The payload is no JSON, or a name in it is no digest.
+        Corrupt: A name in it is no digest.
     """
     try:
-        payload = canonical.decode(event.payload)
-        return tuple(sorted({bytes.fromhex(name) for name in named_blobs(payload)}))
-    except (PayloadInvalid, ValueError) as error:
+        return named_blobs(event.payload)
+    except ValueError as error:
         raise Corrupt(f"Event {event.event_seq} cannot be read.", code="eventShape") from error
