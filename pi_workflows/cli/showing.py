@@ -90,7 +90,7 @@ def _about(view: RunView, asked: Source) -> Iterator[Line]:
     yield ((escaped(view.title), "bold"),)
     yield _fact("run", view.run_id)
     if asked.file is not None:
-        yield _fact("as of", f"{moment(asked.now_ms)}, in {asked.file}")
+        yield _fact("as of", f"{moment(asked.now_ms)}, {asked.place}")
     status, style = status_span(view.display.status, Scene(asked.now_ms))
     reason = _reason(view, asked)
     yield (_label("status"), (status, style), (f"  {escaped(reason)}" if reason else "", ""))

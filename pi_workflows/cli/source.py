@@ -25,11 +25,13 @@ class Source:
         reader: Answers requests.
         now_ms: The time by which durations are told: of the newest event of a file.
         file: The file; None for the server.
+        place: Which moment of which file that is, in words.
     """
 
     reader: Reader
     now_ms: int
     file: Path | None = None
+    place: str = ""
 
     @property
     def option(self) -> str:
@@ -67,11 +69,34 @@ def source(invocation: Invocation, file: Path | None) -> Generator[Source]:
         with client(invocation) as server:
             yield Source(server, SystemClock().now_ms())
         return
+    with _open(file) as opened:
+        yield opened
+
+
+def run_in(file: Path, typed: str) -> str:
+    """Return the ID of the run of a file that a whole ID or a unique prefix names.
+
+    Args:
+        file: A database that no server has open.
+        typed: The run.
+
+    Raises:
+        NotFound: `runMissing`.
+        Refused: `runAmbiguous`.
+        WorkflowsError: As `source`.
+    """
+    with _open(file) as asked:
+        return asked.run_id_of(typed)
+
+
+@contextmanager
+def _open(file: Path) -> Generator[Source]:
+    """Read a file."""
     # Only a file needs the store and the views, which cost more than to ask the server.
     from pi_workflows.audit.reading import reading_file  # noqa: PLC0415
 
     with refusing(file), reading_file(file, live_directory=state_directory().root) as reader:
-        yield Source(reader, reader.at_ms, file)
+        yield Source(reader, reader.at_ms, file, f"in {file}")
 
 
 @contextmanager

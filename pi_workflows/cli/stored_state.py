@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,13 +13,15 @@ from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import plural, size
 from pi_workflows.cli.outcome import FAILED
 from pi_workflows.cli.source import refusing
+from pi_workflows.cli.violations import told, violation_lines
 from pi_workflows.cli.waiting import Bar, showing_progress
 from pi_workflows.cli.workflow_target import absolute_path
 from pi_workflows.protocol.operations import Operation
-from pi_workflows.protocol.state import BackedUp, StateStatus, Verification, Violation
+from pi_workflows.protocol.state import BackedUp, StateStatus, Verification
 
 _LABEL: Final = 22
-_RUNS_SHOWN: Final = 5
+# The two passes over the log that take the time: its digests, and its replay.
+_PASSES: Final = ("eventDigest", "replay")
 
 
 def show_status(invocation: Invocation) -> int:
@@ -40,7 +41,7 @@ def show_status(invocation: Invocation) -> int:
         output.line(_fact(_words(name), f"{count:,}"))
     partial = " (so far; verify checks all)" if status.violations_partial else ""
     output.line(_fact("violations", f"{len(status.violations)}{partial}"))
-    output.lines(_violation_lines(status.violations))
+    output.lines(violation_lines(status.violations))
     return 0
 
 
@@ -69,7 +70,9 @@ def verify_state(
             "--quick is for a FILE; `state status` looks over the live state.", field="--quick"
         )
     else:
-        with client(invocation) as server:
+        # The server answers once, at the end, and tells nothing meanwhile.
+        waiting = showing_progress(invocation.output, "Verifying the live state", ())
+        with client(invocation) as server, waiting:
             found = Verification.parse(ask(server, Operation.STATE_VERIFY, {}).receipt)
     output = invocation.output
     if output.is_json:
@@ -79,7 +82,7 @@ def verify_state(
         count = plural(len(found.checked), "check")
         broken = plural(len(found.violations), "violation")
         output.line(f"Sound: {count}." if found.valid else f"{broken} in {count}:")
-        output.lines(_violation_lines(found.violations))
+        output.lines(violation_lines(found.violations))
         output.lines(f"note: {each.explanation} ({each.count:,})" for each in found.information)
     return 0 if found.valid else FAILED
 
@@ -89,17 +92,18 @@ def _verified_file(
 ) -> Verification:
     """Check a file in this process."""
     output = invocation.output
-    told: list[str] = []
+    named: set[str] = set()
 
     def tell(name: str, bar: Bar, count: int) -> None:
         bar.at(name, count)
-        if tells_progress and output.is_json and name not in told:
-            told.append(name)
+        if tells_progress and output.is_json and name not in named:
+            named.add(name)
             output.document(
                 {"schema": "pi-workflows.cli-progress.v1", "check": name, "final": False}
             )
 
-    with refusing(file), showing_progress(output, "Verifying") as bar:
+    passes = () if is_quick else _PASSES
+    with refusing(file), showing_progress(output, "Verifying", passes) as bar:
         found = verify_file(
             file,
             live_directory=state_directory().root,
@@ -107,20 +111,7 @@ def _verified_file(
             begun=bar.begin,
             progress=lambda name, count: tell(name, bar, count),
         )
-    return Verification(
-        valid=found.is_valid,
-        checked=found.checked,
-        violations=tuple(
-            Violation(
-                code=each.code,
-                run_ids=each.run_ids,
-                count=each.count,
-                explanation=each.explanation,
-            )
-            for each in found.violations
-        ),
-        information=(),
-    )
+    return told(found)
 
 
 def backup_state(invocation: Invocation, file: Path) -> int:
@@ -136,15 +127,6 @@ def backup_state(invocation: Invocation, file: Path) -> int:
     else:
         invocation.output.line(f"{done.destination}: {size(done.file_bytes)}.")
     return 0
-
-
-def _violation_lines(violations: Sequence[Violation]) -> Iterator[str]:
-    """Yield a line for each broken rule."""
-    for each in violations:
-        runs = ", ".join(each.run_ids[:_RUNS_SHOWN])
-        more = len(each.run_ids) - _RUNS_SHOWN
-        named = f" Runs: {runs}{f' and {more} more' if more > 0 else ''}." if runs else ""
-        yield f"  {each.code} ({each.count:,}): {each.explanation}.{named}"
 
 
 def _fact(label: str, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -32,12 +32,16 @@ class _NoBar:
 
 
 @contextmanager
-def showing_progress(output: Output, title: str) -> Generator[Bar]:
-    """Show a bar on a terminal while the body runs.
+def showing_progress(
+    output: Output, title: str, passes: Sequence[str] = ("events",)
+) -> Generator[Bar]:
+    """Show a bar on a terminal while the body runs, and how long it has run.
 
     Args:
         output: Whose terminal.
         title: What is done.
+        passes: The names under which `at` tells of reading every event; they take the time. None
+            of them is a bar that swings.
     """
     if not output.shows_live:
         yield _NoBar()
@@ -45,5 +49,5 @@ def showing_progress(output: Output, title: str) -> Generator[Bar]:
     # Only a person who waits needs it.
     from pi_workflows.cli.bar import bar  # noqa: PLC0415
 
-    with bar(output, title) as shown:
+    with bar(output, title, passes) as shown:
         yield shown

@@ -23,7 +23,11 @@ RunOption = Annotated[
 
 def declare(app: typer.Typer) -> None:
     """Declare the commands that look into a file that is not live."""
-    command(app, "rebuild", examples=("audit rebuild backup.sqlite",))(rebuild)
+    command(
+        app,
+        "rebuild",
+        examples=("audit rebuild backup.sqlite", "audit rebuild backup.sqlite --to new.sqlite"),
+    )(rebuild)
     command(
         app,
         "log",
@@ -33,13 +37,37 @@ def declare(app: typer.Typer) -> None:
             "audit log backup.sqlite --from 120 --to 140 --json",
         ),
     )(log)
+    command(
+        app,
+        "at",
+        examples=(
+            "audit at backup.sqlite --event 120",
+            "audit at backup.sqlite --event 120 --json",
+        ),
+    )(at)
+    command(app, "diff", examples=("audit diff backup.sqlite --from 120 --to 140",))(diff)
+    command(
+        app,
+        "capsule",
+        examples=("audit capsule backup.sqlite --run repo-health-k3 --to report.sqlite",),
+    )(capsule)
 
 
-def rebuild(invocation: Invocation, *, file: FileArgument) -> int:
+def rebuild(
+    invocation: Invocation,
+    *,
+    file: FileArgument,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="NEW", help="Keep what the log gives as a database of this name."
+        ),
+    ] = None,
+) -> int:
     """Replay the log of a database and compare every row with the one that is stored."""
     from pi_workflows.cli.auditing import rebuild_state
 
-    return rebuild_state(invocation, file)
+    return rebuild_state(invocation, file, to)
 
 
 def log(
@@ -96,3 +124,77 @@ def log(
         file,
         Wanted(run=run, types=tuple(types or ()), from_seq=start, to_seq=end, limit=limit),
     )
+
+
+def at(
+    invocation: Invocation,
+    *,
+    file: FileArgument,
+    event: Annotated[
+        int,
+        typer.Option(
+            "--event", metavar="EVENT", min=1, max=REVISION_MAX, help="The number of the event."
+        ),
+    ],
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="RUN", help="The run to show; by default the one of the event."
+        ),
+    ] = None,
+) -> int:
+    """Show a run exactly as it stood after an event.
+
+    Several events may be one command; the moment is the end of the event's command.
+    """
+    from pi_workflows.cli.time_travel import show_moment
+
+    return show_moment(invocation, file, event, run)
+
+
+def diff(
+    invocation: Invocation,
+    *,
+    file: FileArgument,
+    start: Annotated[
+        int,
+        typer.Option(
+            "--from",
+            metavar="EVENT",
+            min=0,
+            max=REVISION_MAX,
+            help="The earlier event; 0 is before the first.",
+        ),
+    ],
+    end: Annotated[
+        int,
+        typer.Option("--to", metavar="EVENT", min=0, max=REVISION_MAX, help="The later event."),
+    ],
+    run: RunOption = None,
+) -> int:
+    """Show which rows of which tables changed between two events."""
+    from pi_workflows.cli.row_changes import show_changes
+
+    return show_changes(invocation, file, start, end, run)
+
+
+def capsule(
+    invocation: Invocation,
+    *,
+    file: FileArgument,
+    run: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="The run; an ID or the beginning of one.")
+    ],
+    to: Annotated[
+        Path,
+        typer.Option("--to", metavar="NEW", help="The capsule; nothing of that name exists yet."),
+    ],
+) -> int:
+    """Write a run and its restarts as a database of their own, to be handed on.
+
+    It has everything of these runs, their inputs and outputs too, and nothing else. Whatever looks
+    into a backup looks into a capsule: `state verify`, `audit` and `--file`.
+    """
+    from pi_workflows.cli.auditing import write_run_capsule
+
+    return write_run_capsule(invocation, file, run, to)
