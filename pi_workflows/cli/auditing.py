@@ -120,7 +120,8 @@ def _capsule_document(made: Capsule, found: Verification, destination: Path) -> 
 def _rebuild_document(found: Rebuilt, destination: Path | None) -> dict[str, Json]:
     """Return `pi-workflows.cli-rebuild.v1`."""
     kept: dict[str, Json] = {} if destination is None else {"destination": str(destination)}
-    return kept | {
+    return {
+        **kept,
         "schema": "pi-workflows.cli-rebuild.v1",
         "identical": found.is_identical,
         "events": found.event_count,

@@ -14,7 +14,7 @@ from pi_workflows.base.sql import SqlValue
 from pi_workflows.cli.connection import state_directory
 from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.measures import duration, moment, plural
+from pi_workflows.cli.measures import moment, plural
 from pi_workflows.cli.output import Line
 from pi_workflows.cli.source import refusing, run_in
 from pi_workflows.cli.waiting import showing_progress
@@ -150,5 +150,5 @@ def _words(name: str, value: SqlValue) -> str:
     if isinstance(value, int) and name.endswith("_at") and value > _EARLIEST_MS:
         return moment(value)
     if isinstance(value, int) and name.endswith("_ms"):
-        return duration(value)
+        return f"{value:,} ms"
     return str(value)

@@ -25,7 +25,8 @@ from pi_workflows.protocol.operations import Operation
 
 _LINES_MAX: Final = 20
 _LABEL: Final = 10
-_HELD: Final = "A runner had it then; a server that opens the file goes on with it."
+_HELD: Final = "A runner had it then."
+_HELD_QUEUE: Final = frozenset({"starting", "running"})
 
 
 def show_run(invocation: Invocation, typed: str, file: Path | None = None) -> int:
@@ -66,6 +67,8 @@ def show_view(output: Output, asked: Source, view: RunView, following: Iterable[
         view: The view.
         following: What may be done next, each a command without the program's name.
     """
+    if asked.file is not None:
+        view = _as_then(view)
     graph_at_ms = view.state.finished_at or asked.now_ms
     scene = Scene(graph_at_ms, columns=output.columns)
     output.styled([*_about(view, asked), (), *graph(view, scene), *_input(view)])
@@ -92,7 +95,7 @@ def _about(view: RunView, asked: Source) -> Iterator[Line]:
     if asked.file is not None:
         yield _fact("as of", f"{moment(asked.now_ms)}, {asked.place}")
     status, style = status_span(view.display.status, Scene(asked.now_ms))
-    reason = _reason(view, asked)
+    reason = view.display.reason
     yield (_label("status"), (status, style), (f"  {escaped(reason)}" if reason else "", ""))
     yield _fact("workflow", f"{state.workflow_name}, {state.workflow_source.ref}")
     if view.queue.parent_run_id is not None:
@@ -105,12 +108,15 @@ def _about(view: RunView, asked: Source) -> Iterator[Line]:
     yield _fact("steps", f"{plural(view.step_total, 'step')}, {plural(state.trace_seq, 'event')}")
 
 
-def _reason(view: RunView, asked: Source) -> str | None:
-    """Return why a run stands as it does; nobody recovers the lost runners of a file."""
-    is_stopped = view.possibly_interrupted and view.queue.status == "running"
-    if asked.file is not None and is_stopped:
-        return _HELD
-    return view.display.reason
+def _as_then(view: RunView) -> RunView:
+    """Return a view of a file as people were told it: a run that a runner had was running.
+
+    Without a live process the view says that its runner was lost, which was not so then.
+    """
+    if not view.possibly_interrupted or view.queue.status not in _HELD_QUEUE:
+        return view
+    display = view.display.model_copy(update={"status": "running", "reason": _HELD})
+    return view.model_copy(update={"display": display})
 
 
 def _input(view: RunView) -> Iterator[Line]:
