@@ -15,8 +15,8 @@ SQL: Final = load(__package__, "attempts.sql")
 
 def started(event: Stored, fact: AttemptStarted, db: Projection) -> None:
     """Insert a new attempt and its first active interval."""
-    db.write(SQL["insert_attempt"], **fact.attempt.model_dump())
-    db.write(SQL["open_interval"], **fact.interval.model_dump())
+    db.write(SQL["insert_attempt"], **fact.attempt.columns())
+    db.write(SQL["open_interval"], **fact.interval.columns())
 
 
 def settled(event: Stored, fact: AttemptSettled, db: Projection) -> None:
@@ -43,6 +43,6 @@ def _change(
 ) -> None:
     """Set the changed columns of an attempt and close its interval."""
     if attempt is not None:
-        db.write(SQL["change_attempt"], at_ms=event.at_ms, **attempt.model_dump())
+        db.write(SQL["change_attempt"], at_ms=event.at_ms, **attempt.columns())
     if interval is not None:
-        db.write(SQL["close_interval"], **interval.model_dump())
+        db.write(SQL["close_interval"], **interval.columns())

@@ -16,12 +16,12 @@ SQL: Final = load(__package__, "requests.sql")
 
 def asked(event: Stored, fact: RunWaiting, db: Projection) -> None:
     """Insert the question that the run asks."""
-    db.write(SQL["insert_request"], **fact.request.model_dump())
+    db.write(SQL["insert_request"], **fact.request.columns())
 
 
 def submitted(event: Stored, fact: RequestSubmitted, db: Projection) -> None:
     """Insert an answer; an accepted one settles its question."""
-    db.write(SQL["insert_submission"], **fact.submission.model_dump())
+    db.write(SQL["insert_submission"], **fact.submission.columns())
     _change(event, fact.request, db)
 
 
@@ -45,4 +45,4 @@ def closed(event: Stored, fact: RunEnded, db: Projection) -> None:
 
 def _change(event: Stored, change: RequestChange, db: Projection) -> None:
     """Set the changed columns of a question."""
-    db.write(SQL["change_request"], at_ms=event.at_ms, **change.model_dump())
+    db.write(SQL["change_request"], at_ms=event.at_ms, **change.columns())

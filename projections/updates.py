@@ -13,4 +13,4 @@ SQL: Final = load(__package__, "updates.sql")
 
 def recorded(event: Stored, fact: UpdateRecorded, db: Projection) -> None:
     """Insert progress; earlier accounts under the same key stay as history."""
-    db.write(SQL["insert_update"], **fact.update.model_dump())
+    db.write(SQL["insert_update"], **fact.update.columns())

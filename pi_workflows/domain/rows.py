@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from pi_workflows.base.sql import SqlValue
 from pi_workflows.domain.fact import Fact
 
 RunStatus: TypeAlias = Literal[
@@ -28,7 +29,15 @@ EffectStatus: TypeAlias = Literal[
 ]
 
 
-class ProjectRow(Fact):
+class Row(Fact):
+    """Values of columns and nothing else."""
+
+    def columns(self) -> dict[str, SqlValue]:
+        """Return the values by their columns, as statements take them; not to be changed."""
+        return vars(self)
+
+
+class ProjectRow(Row):
     """A row of `projects`."""
 
     project_id: str
@@ -36,7 +45,7 @@ class ProjectRow(Fact):
     created_at: int
 
 
-class DefinitionRow(Fact):
+class DefinitionRow(Row):
     """A row of `workflow_definitions`."""
 
     definition_digest: str
@@ -45,7 +54,7 @@ class DefinitionRow(Fact):
     created_at: int
 
 
-class RunRow(Fact):
+class RunRow(Row):
     """A row of `runs`, as it is when the run is queued."""
 
     run_id: str
@@ -73,7 +82,7 @@ class RunRow(Fact):
     finished_at: int | None
 
 
-class SourceRow(Fact):
+class SourceRow(Row):
     """A row of `run_sources`."""
 
     run_id: str
@@ -83,7 +92,7 @@ class SourceRow(Fact):
     source_revision: str
 
 
-class BindingRow(Fact):
+class BindingRow(Row):
     """A row of `run_bindings`."""
 
     run_id: str
@@ -92,7 +101,7 @@ class BindingRow(Fact):
     created_at: int
 
 
-class QueueRow(Fact):
+class QueueRow(Row):
     """A row of `run_queue`, as it is when the run is queued."""
 
     run_id: str
@@ -108,7 +117,7 @@ class QueueRow(Fact):
     finished_at: int | None
 
 
-class AttemptRow(Fact):
+class AttemptRow(Row):
     """A row of `node_attempts`, as it is when the attempt starts."""
 
     attempt_id: str
@@ -132,7 +141,7 @@ class AttemptRow(Fact):
     updated_at: int
 
 
-class IntervalRow(Fact):
+class IntervalRow(Row):
     """A row of `attempt_active_intervals`, as it is when the interval opens."""
 
     attempt_id: str
@@ -143,7 +152,7 @@ class IntervalRow(Fact):
     elapsed_ms: int
 
 
-class RequestRow(Fact):
+class RequestRow(Row):
     """A row of `interactive_requests`, as it is when the request is made."""
 
     request_id: str
@@ -161,7 +170,7 @@ class RequestRow(Fact):
     consumed_at: int | None
 
 
-class SubmissionRow(Fact):
+class SubmissionRow(Row):
     """A row of `interactive_submissions`."""
 
     submission_id: str
@@ -174,7 +183,7 @@ class SubmissionRow(Fact):
     submitted_at: int
 
 
-class UpdateRow(Fact):
+class UpdateRow(Row):
     """A row of `workflow_updates`."""
 
     update_id: str
@@ -187,7 +196,7 @@ class UpdateRow(Fact):
     recorded_at: int
 
 
-class EffectRow(Fact):
+class EffectRow(Row):
     """A row of `effects`, as it is when the effect is reserved."""
 
     effect_id: str
@@ -209,7 +218,7 @@ class EffectRow(Fact):
     settled_at: int | None
 
 
-class RunChange(Fact):
+class RunChange(Row):
     """Every column of `runs` that may change after the run was queued."""
 
     status: RunStatus
@@ -220,7 +229,7 @@ class RunChange(Fact):
     finished_at: int | None = None
 
 
-class QueueChange(Fact):
+class QueueChange(Row):
     """Every column of `run_queue` that may change after the run was queued."""
 
     status: QueueStatus
@@ -232,7 +241,7 @@ class QueueChange(Fact):
     finished_at: int | None = None
 
 
-class AttemptChange(Fact):
+class AttemptChange(Row):
     """Every column of `node_attempts` that may change after the attempt started."""
 
     attempt_id: str
@@ -243,7 +252,7 @@ class AttemptChange(Fact):
     finished_at: int | None = None
 
 
-class ClosedInterval(Fact):
+class ClosedInterval(Row):
     """The end of an active interval."""
 
     attempt_id: str
@@ -252,7 +261,7 @@ class ClosedInterval(Fact):
     elapsed_ms: int
 
 
-class RequestChange(Fact):
+class RequestChange(Row):
     """Every column of `interactive_requests` that may change after the request was made."""
 
     request_id: str
@@ -263,7 +272,7 @@ class RequestChange(Fact):
     consumed_at: int | None = None
 
 
-class EffectChange(Fact):
+class EffectChange(Row):
     """Every column of `effects` that may change after the effect was reserved."""
 
     effect_id: str
@@ -276,7 +285,7 @@ class EffectChange(Fact):
     settled_at: int | None = None
 
 
-class TryStarted(Fact):
+class TryStarted(Row):
     """A new row of `effect_attempts`."""
 
     effect_id: str
@@ -286,7 +295,7 @@ class TryStarted(Fact):
     started_at: int
 
 
-class TryFinished(Fact):
+class TryFinished(Row):
     """The end of an open row of `effect_attempts`."""
 
     effect_id: str
