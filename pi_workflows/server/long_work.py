@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import trio
 
-from pi_workflows.base.errors import Refused, Unavailable
+from pi_workflows.base.errors import Corrupt, Refused, Unavailable
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.server.writer import stopping
 
@@ -67,11 +67,12 @@ class LongWork:
         Raises:
             Refused: As the action.
             Unavailable: As the action, or `stopping`.
+            Corrupt: As the action.
             trio.Cancelled: The caller no longer waits; the action goes on.
         """
         if self._is_closing or self._nursery is None:
             raise stopping()
-        outcome: list[Reply | Refused | Unavailable] = []
+        outcome: list[Reply | Refused | Unavailable | Corrupt] = []
         done = trio.Event()
         self._active += 1
         self._nursery.start_soon(self._carry, key, action, outcome, done)
@@ -85,7 +86,7 @@ class LongWork:
         self,
         key: Key,
         action: Callable[[], Awaitable[Reply]],
-        outcome: list[Reply | Refused | Unavailable],
+        outcome: list[Reply | Refused | Unavailable | Corrupt],
         done: trio.Event,
     ) -> None:
         """Wait for the key, act, and leave the result to the caller."""
@@ -94,7 +95,7 @@ class LongWork:
         try:
             async with turn.lock:
                 outcome.append(await action())
-        except (Refused, Unavailable) as error:
+        except (Refused, Unavailable, Corrupt) as error:
             outcome.append(error)
         finally:
             self._active -= 1

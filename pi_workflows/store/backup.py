@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import BACKUP_STEP_PAGES
-from pi_workflows.store.connection import open_to_verify
+from pi_workflows.store.connection import open_descriptor
 from pi_workflows.store.content import Documents
 from pi_workflows.store.cursors import Cursors
-from pi_workflows.store.driver import connect
+from pi_workflows.store.descriptor import connect_descriptor
 from pi_workflows.store.errors import translate
 from pi_workflows.store.publish import (
     check_new,
-    disk_error,
     open_directory,
-    path_of,
     publish,
     refused,
+    target_error,
     temporary_file,
 )
 from pi_workflows.store.shape import check_shape
@@ -29,6 +28,7 @@ from pi_workflows.store.snapshot import Snapshot, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from pi_workflows.store.database import Store
 
@@ -41,7 +41,7 @@ _FORCE = True
 
 
 def backup(store: Store, destination: Path) -> int:
-    """Write a verified copy of the live database to a new file.
+    """Write a verified copy of the live database to a new file, in one go.
 
     Args:
         store: The live database; its thread runs this.
@@ -51,100 +51,146 @@ def backup(store: Store, destination: Path) -> int:
         Its length in bytes. Its mode is 0600, and nothing lies or will lie beside it.
 
     Raises:
-        PayloadInvalid: The destination is relative (`notAbsolute`), exists (`targetExists`), is the
-            live database or a file of it (`targetLive`), or its directory does not exist
-            (`directoryMissing`). Nothing was written.
+        PayloadInvalid: As `check_source`; nothing was written.
         Corrupt: The live database or the copy is damaged; there is no copy.
         Unavailable: The disk is full or failed; there is no copy.
     """
-    steps = backup_in_steps(store, destination)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast("int", end.value)
+    check_source(store, destination)
+    with copying(store, destination) as copy:
+        while copy.step():
+            pass
+        return copy.complete()
 
 
-def backup_in_steps(store: Store, destination: Path) -> Generator[int, None, int]:
-    """Make a backup bit by bit, so that the writer can commit between the steps.
-
-    What is committed between two steps is in the copy: both use the one connection that writes.
-    Closing the generator early leaves no copy.
+def check_source(store: Store, destination: Path) -> None:
+    """Refuse to make a backup there, or of what is damaged, before anything is written.
 
     Args:
-        store: As `backup`.
+        store: The live database; any thread runs this, on a connection of its own.
         destination: As `backup`.
 
-    Yields:
-        How many pages are left.
+    Raises:
+        PayloadInvalid: The destination is relative (`notAbsolute`), exists (`targetExists`), is the
+            live database or a file of it (`targetLive`), cannot be used (`targetUnusable`), or its
+            directory does not exist (`directoryMissing`).
+        Corrupt: The database is damaged.
+        Unavailable: The disk failed.
+    """
+    if _is_live(store.path, destination):
+        raise refused(destination, "targetLive", "is the live database's or a file's of it")
+    check_new(destination)
+    with store.verification() as snapshot:
+        _check_sound(snapshot)
+
+
+@contextmanager
+def copying(store: Store, destination: Path) -> Generator[Copy]:
+    """Copy bit by bit, so that the writer can commit between the steps.
+
+    Args:
+        store: The live database; its thread begins and ends this.
+        destination: As `backup`; `check_source` has looked at it.
 
     Returns:
-        The copy's length in bytes.
+        The copy, which is gone when the body ends before it is complete.
 
     Raises:
-        WorkflowsError: As `backup`.
+        PayloadInvalid: The destination cannot be used.
+        Unavailable: The disk is full or failed.
     """
-    _check_destination(store.path, destination)
-    with store.snapshot() as snapshot:
-        _check_sound(snapshot)
-    try:
-        with (
-            open_directory(destination.parent) as directory,
-            temporary_file(directory, _PREFIX) as (name, descriptor),
-        ):
-            yield from _copy(store, path_of(directory, name, descriptor))
+    with (
+        _translated(destination),
+        open_directory(destination.parent) as directory,
+        temporary_file(directory, _PREFIX) as (name, descriptor),
+    ):
+        copy = Copy(store, destination, directory, name, descriptor)
+        try:
+            yield copy
+        finally:
+            copy.close()
+
+
+class Copy:
+    """A copy that is under way: first every `step`, then `complete`."""
+
+    def __init__(
+        self, store: Store, destination: Path, directory: int, name: str, descriptor: int
+    ) -> None:
+        """Begin; use `copying`."""
+        self._destination = destination
+        self._directory = directory
+        self._name = name
+        self._descriptor = descriptor
+        self._target = connect_descriptor(descriptor, is_read_only=False)
+        self._target.pragma("journal_mode", "OFF")
+        self._target.pragma("synchronous", "OFF")
+        self._pages = self._target.backup("main", store.writer.connection, "main")
+
+    def step(self) -> int:
+        """Copy some pages; the store's thread runs this, between two transactions.
+
+        What is committed between two steps is in the copy: both use the one connection that writes.
+
+        Returns:
+            How many pages are left; none ends the copying.
+
+        Raises:
+            Corrupt: A page cannot be read.
+            Unavailable: The disk is full or failed.
+        """
+        with _translated(self._destination):
+            if self._pages.step(BACKUP_STEP_PAGES):
+                return 0
+            return self._pages.remaining
+
+    def complete(self) -> int:
+        """Put the copy on the disk, verify it, and give it its name; any thread may run this.
+
+        Returns:
+            Its length in bytes.
+
+        Raises:
+            PayloadInvalid: Something got the name meanwhile (`targetExists`).
+            Corrupt: The copy is damaged.
+            Unavailable: The disk is full or failed.
+        """
+        descriptor = self._descriptor
+        with _translated(self._destination):
             # The copy says that it is in write-ahead mode, as the live file does: whoever opens it,
             # even to read, would leave a log beside it.
             os.pwrite(descriptor, _ROLLBACK_FORMAT, _FORMAT_OFFSET)
             os.fsync(descriptor)
-            _verify(path_of(directory, name, descriptor))
-            publish(directory, name, descriptor, destination.name)
-            return os.fstat(descriptor).st_size
-    except FileExistsError as error:
-        raise refused(destination, "targetExists", "exists already") from error
-    except OSError as error:
-        raise disk_error(error) from error
-    except apsw.Error as error:
-        raise translate(error) from error
+            _verify(descriptor)
+            file_bytes = os.fstat(descriptor).st_size
+            publish(self._directory, self._name, descriptor, self._destination.name)
+            return file_bytes
+
+    def close(self) -> None:
+        """Let go of the live database; nothing hangs on what SQLite says to that."""
+        with suppress(apsw.Error):
+            self._pages.finish()
+        self._target.close(_FORCE)
 
 
-def _check_destination(live: Path, destination: Path) -> None:
-    """Refuse a destination before anything is read or written."""
-    names = {live.name + suffix for suffix in _SIDECARS}
-    is_beside = destination.parent.is_dir() and destination.parent.samefile(live.parent)
-    if destination.is_absolute() and is_beside and destination.name in names:
-        raise refused(destination, "targetLive", "is the live database's or a file's of it")
-    check_new(destination)
-
-
-def _copy(store: Store, path: Path) -> Generator[int]:
-    """Copy the pages of the live database into an empty file; no other file is made.
-
-    Raises:
-        apsw.Error: A page could not be read or written.
-    """
-    target = connect(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+def _is_live(live: Path, destination: Path) -> bool:
+    """Return whether a destination is a file of the live database, by whatever way to it."""
+    if destination.name not in {live.name + suffix for suffix in _SIDECARS}:
+        return False
     try:
-        target.pragma("journal_mode", "OFF")
-        target.pragma("synchronous", "OFF")
-        copy = target.backup("main", store.writer.connection, "main")
-        try:
-            while not copy.step(BACKUP_STEP_PAGES):
-                yield copy.remaining
-        finally:
-            copy.finish()
-    finally:
-        target.close(_FORCE)
+        return destination.is_absolute() and destination.parent.samefile(live.parent)
+    except (OSError, ValueError):
+        return False
 
 
-def _verify(path: Path) -> None:
+def _verify(descriptor: int) -> None:
     """Read the copy as a stranger would.
 
     Raises:
         Incompatible: It is not our database.
         Corrupt: It is damaged.
+        apsw.Error: SQLite could not read it.
     """
-    connection = open_to_verify(path, immutable=True)
+    connection = open_descriptor(descriptor)
     try:
         check_shape(connection)
         with snapshot_of(Cursors(connection), Documents()) as snapshot:
@@ -162,3 +208,14 @@ def _check_sound(snapshot: Snapshot) -> None:
             f"A row of {violation.table} names a missing row of {violation.parent}; "
             "there is no backup."
         )
+
+
+@contextmanager
+def _translated(destination: Path) -> Generator[None]:
+    """Say what it means that the system or SQLite refused."""
+    try:
+        yield
+    except OSError as error:
+        raise target_error(destination, error) from error
+    except apsw.Error as error:
+        raise translate(error) from error

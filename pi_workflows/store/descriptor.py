@@ -69,7 +69,10 @@ class _File:
 
     def xFileSize(self) -> int:  # noqa: N802 - apsw's name
         """Return the file's length."""
-        return os.fstat(self._descriptor).st_size
+        try:
+            return os.fstat(self._descriptor).st_size
+        except OSError as error:
+            raise _fault(error) from error
 
     def xLock(self, _level: int) -> None:  # noqa: N802 - apsw's name
         """Take a lock."""

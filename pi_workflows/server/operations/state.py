@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import cast
 
 import trio
 
@@ -17,7 +16,7 @@ from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.state import BackedUp, StateBackup, StateStatus, Verification, Violation
 from pi_workflows.server.operations.call import Call, known, remember, shown
 from pi_workflows.server.services import Services
-from pi_workflows.store.backup import backup_in_steps
+from pi_workflows.store.backup import check_source, copying
 from pi_workflows.store.inactive import Scratch, create_scratch
 from pi_workflows.views.status import state_counts
 
@@ -83,21 +82,16 @@ async def backup(services: Services, call: Call) -> Reply:
 
 
 async def _copied(services: Services, destination: Path) -> int:
-    """Copy the database step by step between the writer's groups; return the copy's bytes."""
-    with closing(backup_in_steps(services.store, destination)) as steps:
-        while True:
-            size_bytes = await services.writer.between(lambda: _step(steps))
-            if size_bytes is not None:
-                return size_bytes
+    """Copy the database step by step between the writer's groups; return the copy's bytes.
 
-
-def _step(steps: Generator[int, None, int]) -> int | None:
-    """Copy some pages; return the copy's bytes when it is complete."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        return cast("int", end.value)
-    return None
+    Both are read whole, before and after, in a thread: the server goes on meanwhile.
+    """
+    store = services.store
+    await trio.to_thread.run_sync(check_source, store, destination)
+    with copying(store, destination) as copy:
+        while await services.writer.between(copy.step):
+            pass
+        return await trio.to_thread.run_sync(copy.complete)
 
 
 async def violations_now(services: Services) -> kernel.Verification:
