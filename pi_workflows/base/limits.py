@@ -226,10 +226,24 @@ RUN_LIST_DEFAULT: Final = 100
 # `display.reason` in a list item: a fixed phrase.
 LIST_REASON_CHARS_MAX: Final = 160
 
+# What one search asks for, and what it shows around each match: a line that a person reads.
+SEARCH_QUERY_CHARS_MAX: Final = 160
+EXCERPT_CHARS_MAX: Final = 160
+# One page of a search looks at so many steps or entries and reads so many bytes of values, some
+# milliseconds of work between which others are served; a single larger value still is one page.
+SEARCH_ROWS_MAX: Final = 512
+SEARCH_PAGE_BYTES_MAX: Final = 512 * _KIB
+# A value is searched this far: folding the case of more of it would hold up everybody else.
+SEARCH_VALUE_BYTES_MAX: Final = 256 * _KIB
+
 # --- Command line --------------------------------------------------------------------------------
 
 # Rows that `runs` shows.
 RUNS_SHOWN_DEFAULT: Final = 50
+# Runs that `search` looks through when none is named, the newest first.
+RUNS_SEARCHED_DEFAULT: Final = 50
+# Matches that one search shows, and one document holds: more than anybody reads through.
+MATCHES_SHOWN_MAX: Final = 1_000
 
 # --- Journals and files --------------------------------------------------------------------------
 
@@ -262,7 +276,7 @@ LOG_FILE_BYTES_MAX: Final = 4 * _MIB
 LOG_LINE_CHARS_MAX: Final = 1_024
 # Runs that one violation names; how many rows violate it is always told.
 VIOLATION_RUNS_MAX: Final = 100
-# Changed rows of one table that an audit names: more than anybody reads, few enough to hold at once.
+# Changed rows of one table that an audit names: more than anybody reads, few enough to hold.
 CHANGED_ROWS_MAX: Final = 1_000
 # Events of a log that one document holds when nothing else is asked: under a MiB, read in a moment.
 LOG_EVENTS_DEFAULT: Final = 1_000
