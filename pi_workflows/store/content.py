@@ -66,6 +66,26 @@ def put_blob(cursors: Cursors, blob: Blob, now_ms: int) -> None:
         _adopt(cursors, blob)
 
 
+def restore_blob(cursors: Cursors, blob: Blob, created_at_ms: int) -> None:
+    """Store content as another database stores it, unless it is there already.
+
+    Args:
+        cursors: The open transaction of a rebuild.
+        blob: The content; the caller has compared it with its digest.
+        created_at_ms: When the other database got it.
+    """
+    cursors.change(
+        _INSERT,
+        {
+            "blob_hash": blob.digest,
+            "media_type": blob.media_type,
+            "byte_length": len(blob.content),
+            "content": blob.content,
+            "created_at": created_at_ms,
+        },
+    )
+
+
 def _adopt(cursors: Cursors, blob: Blob) -> None:
     """Compare what is stored with what comes again."""
     key = {"blob_hash": blob.digest}

@@ -84,6 +84,10 @@ class Transaction:
         """Insert an event as another database stores it, as `log.restore_event`; for rebuilds."""
         log.restore_event(self._cursors, event, blobs)
 
+    def restore_blob(self, blob: Blob, created_at_ms: int) -> None:
+        """Store content as another database stores it, as `content.restore_blob`; for rebuilds."""
+        content.restore_blob(self._cursors, blob, created_at_ms)
+
     def payload(self, event_seq: int) -> bytes:
         """Return the payload of an event as it is stored."""
         return log.read_payload(self._cursors, event_seq)
