@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pi_workflows.store.backup import backup
+from tests.audit.population import population
 from tests.kernel.harness import Harness, begin, end, finish
 
 
@@ -20,3 +22,15 @@ def stopped(tmp_path: Path) -> Path:
     bench.do(finish(2), permit=permit)
     bench.store.close()
     return tmp_path / "state" / "state.sqlite"
+
+
+@pytest.fixture(scope="session")
+def twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a backup of twelve runs of every kind, which nobody may change."""
+    directory = tmp_path_factory.mktemp("twelve")
+    made = population(directory)
+    file = directory / "backup.sqlite"
+    backup(made.store, file)
+    made.close()
+    file.chmod(0o400)
+    return file

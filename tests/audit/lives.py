@@ -60,7 +60,6 @@ def _shipping() -> Blob:
 
 
 _DEFINITIONS: Final = {**WORKFLOWS, "shipping": _shipping()}
-_FAILURE: Final = Failure("nodeFailed", "it did not work")
 
 
 class Life:
@@ -264,7 +263,7 @@ class Life:
             outcome,
             output=Blob.json(output) if outcome == "ok" else None,
             receipt=Blob.json({"tries": self._tries[node]}) if outcome == "ok" else None,
-            failure=None if outcome == "ok" else _FAILURE,
+            failure=None if outcome == "ok" else self._failure(),
             elapsed_ns=self.chance.randrange(5_000) * 1_000_000,
         )
 
@@ -321,7 +320,7 @@ class Life:
             assert isinstance(digest, bytes)
             with self.bench.store.snapshot() as read:
                 output = Blob.of(read.blob(digest), "application/json")
-        failure = None if outcome == "completed" else _FAILURE
+        failure = None if outcome == "completed" else self._failure()
         self.runner(FinishRun(self.run_id, outcome, output=output, failure=failure), code=code)
 
     # --- names and values ------------------------------------------------------------------------
@@ -341,6 +340,10 @@ class Life:
         """Return a text that no other value has, about as long as asked or as this run's values."""
         size = max(8, int((chars or self.value_bytes) * self.chance.uniform(0.5, 1.5)))
         return self.chance.randbytes(size // 2).hex()
+
+    def _failure(self) -> Failure:
+        """Return what went wrong in a node."""
+        return Failure("nodeFailed", f"it did not work: {self.text(20)}")
 
     def _name(self, kind: str) -> str:
         """Return a name that nothing else of this kind has."""
