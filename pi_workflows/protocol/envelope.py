@@ -44,6 +44,9 @@ class EventKind(StrEnum):
     RUN_SNAPSHOT = "run_snapshot"
     """A whole run view."""
 
+    RUN_PATCH = "run_patch"
+    """What changed in a run view: a `RunPatch`."""
+
     UNAVAILABLE = "unavailable"
     """The subscription ended, or waits for its connection: a `SubscriptionFailure`."""
 
