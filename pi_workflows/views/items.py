@@ -15,6 +15,7 @@ from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.run.events import (
     LeaseClaimed,
     LeaseReleased,
+    RunCancelled,
     RunEffectAmbiguous,
     RunEnded,
     RunEvent,
@@ -135,7 +136,13 @@ def update_item(read: Read, run_id: str, row: UpdateRow) -> dict[str, Json]:
 
 
 def trace_item(
-    run_id: str, seq: int, at_ms: int, fact: Event, node_id: str | None = None
+    run_id: str,
+    seq: int,
+    at_ms: int,
+    fact: Event,
+    *,
+    actor: str | None = None,
+    node_id: str | None = None,
 ) -> dict[str, Json]:
     """Return an event of the run's own resource as an item of its trace.
 
@@ -144,6 +151,7 @@ def trace_item(
         seq: The event's resource revision, which is its place in the trace.
         at_ms: When it was decided.
         fact: The event.
+        actor: The class of who caused it, which is told of a pause and of a cancellation.
         node_id: The node of the event's attempt, where the event itself does not name it.
 
     Returns:
@@ -158,6 +166,8 @@ def trace_item(
         "type": type(fact).type,
         "payload": _payload(fact),
     }
+    if actor is not None and isinstance(fact, _DONE_TO_IT):
+        item["payload"] = {**_payload(fact), "actor": actor}
     node = node_of(fact) or node_id
     if node is not None:
         item["nodeId"] = node
@@ -191,6 +201,7 @@ def attempt_of(fact: Event) -> str | None:
 
 
 _NODE_EVENTS: Final = (AttemptStarted, AttemptSettled, UpdateRecorded)
+_DONE_TO_IT: Final = (RunPaused, RunCancelled)
 
 
 def _payload(fact: Event) -> dict[str, Json]:

@@ -35,6 +35,7 @@ SQL: Final = load(__package__, "pages.sql")
 class _TraceRow(NamedTuple):
     seq: int
     at_ms: int
+    actor_type: str
     event_type: str
     payload: bytes
 
@@ -170,7 +171,14 @@ def _trace_item(read: Read, run_id: str, row: _TraceRow) -> dict[str, Json]:
     node = None
     if attempt_id is not None and node_of(fact) is None:
         node = read.one(_NodeId, SQL["attempt_node"], attempt_id=attempt_id)
-    return trace_item(run_id, row.seq, row.at_ms, fact, node.value if node is not None else None)
+    return trace_item(
+        run_id,
+        row.seq,
+        row.at_ms,
+        fact,
+        actor=row.actor_type,
+        node_id=node.value if node is not None else None,
+    )
 
 
 def updates_page(

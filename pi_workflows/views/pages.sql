@@ -21,7 +21,7 @@ ORDER BY t.step_index
 
 -- name: trace
 -- A range of a run's events: a place in the trace is a revision of the run's resource.
-SELECT e.resource_revision, e.recorded_at, e.event_type, b.content
+SELECT e.resource_revision, e.recorded_at, e.actor_type, e.event_type, b.content
 FROM events AS e
 CROSS JOIN blobs AS b ON b.blob_hash = e.payload_hash
 WHERE e.resource_id = :resource_id

@@ -18,10 +18,10 @@ from pi_workflows.views.facts import run_facts
 from pi_workflows.views.story_narrator import Narrator
 from pi_workflows.views.story_sentences import Story, Told
 from pi_workflows.views.story_table import tell
-from pi_workflows.views.story_times import Timeline
+from pi_workflows.views.story_times import Timeline, Totals
 from pi_workflows.views.story_values import SQL, Values
 
-__all__ = ["Story", "story"]
+__all__ = ["Story", "run_totals", "story"]
 
 
 class _EventRow(NamedTuple):
@@ -77,6 +77,14 @@ def story(read: Read, run_id: str) -> Story:
         sentences=tuple(narrator.sentences),
         totals=timeline.totals(),
     )
+
+
+def run_totals(read: Read, run_id: str) -> Totals:
+    """Return where the time of a run went; raises as `story`."""
+    timeline = Timeline()
+    for told in _events(read, run_facts(read, run_id).resource_id, is_run=True):
+        timeline.take(told.at_ms, told.fact)
+    return timeline.totals()
 
 
 def _events(read: Read, resource_id: str, *, is_run: bool) -> Iterator[Told]:

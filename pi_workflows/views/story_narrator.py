@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pi_workflows.base.measures import duration
+from pi_workflows.base.sentences import actor_words
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
 from pi_workflows.domain.fact import Event
 from pi_workflows.domain.run.events import RunEvent, RunQueued
-from pi_workflows.views.story_sentences import Sentence, Told, actor_words
+from pi_workflows.views.story_sentences import Sentence, Told
 from pi_workflows.views.story_values import Values
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pi_workflows.base.measures import duration, plural
+from pi_workflows.base.sentences import one_line
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
 from pi_workflows.domain.effect.events import EffectRecovered
 from pi_workflows.domain.request.events import RequestSubmitted
@@ -31,7 +32,7 @@ from pi_workflows.domain.run.events import (
 from pi_workflows.domain.run.state import NODE_OUTCOME
 from pi_workflows.views.story_narrator import Attempt, Narrator
 from pi_workflows.views.story_times import RETRY, SERVER_LOST
-from pi_workflows.views.story_values import DIGEST_CHARS, one_line
+from pi_workflows.views.story_values import DIGEST_CHARS
 
 _CLAIM: Final = "claim"
 # Nobody waits for less.
@@ -144,7 +145,8 @@ def parked(narrator: Narrator, fact: RunParked) -> None:
     still = f"the run stood still until somebody acted ({fact.code})"
     cut = _cut(narrator, fact)
     if isinstance(fact, RunWorkerNoProgress):
-        _lost(narrator, fact.detail, cut, still)
+        narrator.drop(_CLAIM)
+        narrator.say(f"{one_line(fact.detail)}; {still}", node=cut.node_id if cut else None)
         return
     if isinstance(fact, RunEffectAmbiguous):
         effect = narrator.effects[fact.effect_id]

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.domain.fact import Event
 from pi_workflows.domain.rows import RunStatus
 from pi_workflows.views.story_times import Totals
-
-_ACTORS: Final[Mapping[str, str]] = {
-    "control": "a local command",
-    "session": "a Pi session",
-    "human": "a person",
-    "channel": "a channel",
-    "controller": "a controller",
-    "policy": "a timeout",
-    "host": "the server",
-    "system": "the recovery of a starting server",
-}
-
-
-def actor_words(actor: str) -> str:
-    """Return who acted, by class: `a local command`."""
-    return _ACTORS[actor]
 
 
 @dataclass(frozen=True, slots=True)

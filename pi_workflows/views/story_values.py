@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pi_workflows.base.errors import Corrupt
-from pi_workflows.base.limits import DETAIL_CHARS_MAX
 from pi_workflows.base.measures import size
+from pi_workflows.base.sentences import one_line
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.effect.state import EffectPayload
 from pi_workflows.domain.failure import Failure
@@ -55,9 +55,3 @@ class Values:
     def effect(self, digest: str) -> EffectPayload:
         """Return what an action's effect is about. Raises Corrupt when it is missing."""
         return self._read.document(EffectPayload.parse, bytes.fromhex(digest))
-
-
-def one_line(text: str) -> str:
-    """Return a text's first line without its full stop, shortened to 200 characters."""
-    line = text.strip().split("\n", 1)[0].rstrip().removesuffix(".")
-    return line if len(line) <= DETAIL_CHARS_MAX else f"{line[: DETAIL_CHARS_MAX - 1]}…"

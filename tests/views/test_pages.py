@@ -130,9 +130,10 @@ def test_the_trace_is_every_event_of_the_run(bench: Harness, snapshot: SnapshotA
 
 @pytest.mark.parametrize("ending", ["completed", "failed", "cancelled"])
 def test_the_end_of_a_run_stands_in_its_trace(bench: Harness, ending: str) -> None:
-    """The terminal event says how the run ended and which values are stored."""
+    """The terminal event says how the run ended, who cancelled it, and which values are stored."""
     permit = bench.launch(workflow=definition({"one": {}}))
     bench.do(begin("one"), permit=permit)
+    stored: dict[str, Json]
     match ending:
         case "completed":
             bench.do(end("one", 1), finish(1), permit=permit)
@@ -142,7 +143,7 @@ def test_the_end_of_a_run_stands_in_its_trace(bench: Harness, ending: str) -> No
             stored = {"errorStored": True}
         case _:
             bench.do(CancelRun("run-1"))
-            stored = {}
+            stored = {"actor": "control"}
     last = next(i for i in items(page(bench, "trace"), "items") if i["type"] == f"run.{ending}")
     assert last["payload"] == {"status": ending, **stored}
 

@@ -12,6 +12,7 @@ from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json, encode
 from pi_workflows.base.errors import NotFound
+from pi_workflows.base.sentences import actor_words
 from pi_workflows.domain.attempt.boundary import FinishAttempt, Requeue
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.effect.recovery import ResolveEffect
@@ -24,7 +25,6 @@ from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.ending import FinishRun
 from pi_workflows.domain.run.start import RestartRun
 from pi_workflows.views.story import Story, story
-from pi_workflows.views.story_sentences import actor_words
 from pi_workflows.views.story_table import QUIET, TELLERS
 from tests.kernel.harness import (
     START_MS,

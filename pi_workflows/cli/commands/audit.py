@@ -46,6 +46,10 @@ def declare(app: typer.Typer) -> None:
         ),
     )(at)
     command(app, "diff", examples=("audit diff backup.sqlite --from 120 --to 140",))(diff)
+    command(app, "explain", examples=("audit explain backup.sqlite --run repo-health-k3",))(explain)
+    command(app, "diff-runs", examples=("audit diff-runs backup.sqlite nightly-1 nightly-2",))(
+        diff_runs
+    )
     command(
         app,
         "capsule",
@@ -198,3 +202,37 @@ def capsule(
     from pi_workflows.cli.auditing import write_run_capsule
 
     return write_run_capsule(invocation, file, run, to)
+
+
+def explain(
+    invocation: Invocation,
+    *,
+    file: FileArgument,
+    run: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="A run ID, or the beginning of one.")
+    ],
+) -> int:
+    """Tell what happened to a run: who asked, what ran, waited and failed, who decided what.
+
+    Who acted is named by class, never by identity, and of a value only its size and its digest.
+    """
+    from pi_workflows.cli.explaining import explain_run
+
+    return explain_run(invocation, run, file)
+
+
+def diff_runs(
+    invocation: Invocation,
+    *,
+    file: FileArgument,
+    left: Annotated[str, typer.Argument(metavar="RUN", help="A run ID, or the beginning of one.")],
+    right: Annotated[str, typer.Argument(metavar="RUN", help="The run to compare it with.")],
+) -> int:
+    """Find the first step where two runs part, and put the two side by side.
+
+    Times, and the surroundings in which a run was launched, are shown but do not count as a
+    difference.
+    """
+    from pi_workflows.cli.run_difference import diff_runs as compare
+
+    return compare(invocation, file, left, right)

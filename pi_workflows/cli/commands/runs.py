@@ -40,6 +40,12 @@ def declare(app: typer.Typer) -> None:
             "show repo-health-k3 --file backup.sqlite",
         ),
     )(show)
+    command(
+        app,
+        "explain",
+        panel=RUNS,
+        examples=("explain repo-health-k3", "explain repo-health-k3 --file backup.sqlite"),
+    )(explain)
 
 
 def runs(
@@ -88,3 +94,13 @@ def show(invocation: Invocation, *, run: RunArgument, file: FileOption = None) -
     from pi_workflows.cli.showing import show_run
 
     return show_run(invocation, run, file)
+
+
+def explain(invocation: Invocation, *, run: RunArgument, file: FileOption = None) -> int:
+    """Say why a run is where it is, and which command helps.
+
+    With --file: tell first what happened to it, who asked for it, what waited and for how long.
+    """
+    from pi_workflows.cli.explaining import explain_run
+
+    return explain_run(invocation, run, file)

@@ -1,0 +1,90 @@
+"""`explain`: why a run is where it is; of a file also what happened to it before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pi_workflows.base.canonical import Json
+from pi_workflows.cli.connection import ask, state_directory
+from pi_workflows.cli.escaping import escaped
+from pi_workflows.cli.invocation import Invocation
+from pi_workflows.cli.output import Line, Output
+from pi_workflows.cli.paragraph import wrapped
+from pi_workflows.cli.run_view import RunView
+from pi_workflows.cli.source import source
+from pi_workflows.cli.standing import Standing, standing
+from pi_workflows.protocol.operations import Operation
+
+if TYPE_CHECKING:
+    from pi_workflows.audit.explaining import Story
+
+_ENDED: Final = frozenset({"completed", "failed", "timed_out", "cancelled"})
+
+
+def explain_run(invocation: Invocation, typed: str, file: Path | None) -> int:
+    """Say why a run is where it is; of a file tell its story first.
+
+    Args:
+        invocation: The invocation.
+        typed: The run.
+        file: A database that no server has open; None asks the server.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        NotFound: There is no such run.
+        Refused: `runAmbiguous`.
+        WorkflowsError: As `source`.
+    """
+    story: Story | None = None
+    with source(invocation, file) as asked:
+        run_id = asked.run_id_of(typed)
+        view = RunView.parse(ask(asked.reader, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt)
+        found = standing(asked.reader, view, asked.now_ms, is_live=file is None)
+        if file is not None:
+            # Telling a story needs the store and the views.
+            from pi_workflows.audit.explaining import explain_file  # noqa: PLC0415
+
+            story = explain_file(file, live_directory=state_directory().root, run_id=run_id)
+    _write(invocation.output, view, found, story)
+    return 0
+
+
+def _write(output: Output, view: RunView, found: Standing, story: Story | None) -> None:
+    """Write what was found."""
+    if output.is_json:
+        document: dict[str, Json] = {
+            "schema": "pi-workflows.cli-explain.v1",
+            "runId": view.run_id,
+            "status": view.display.status,
+            **found.document(),
+        }
+        if story is not None:
+            document["story"] = story.document()
+        output.document(document)
+        return
+    if story is None:
+        output.styled(_standing_lines(found, view, output.columns))
+        return
+    from pi_workflows.cli.story import story_lines  # noqa: PLC0415 - of a file only
+
+    output.styled(story_lines(story, output.columns))
+    if view.display.status not in _ENDED or found.code == "effectAmbiguous":
+        output.styled([(), (("Where it stands", "bold"),)])
+        output.styled(_standing_lines(found, view, output.columns, indent="  "))
+
+
+def _standing_lines(
+    found: Standing, view: RunView, columns: int | None, indent: str = ""
+) -> Iterator[Line]:
+    """Yield where a run stands, and what helps."""
+    for text in wrapped(escaped(found.sentence), columns, indent=len(indent)):
+        yield ((f"{indent}{text}", ""),)
+    if found.command is not None:
+        yield ((f"{indent}  {escaped(found.command)}", "bold"),)
+        return
+    what = "Nothing to do." if view.display.status in _ENDED else "Nothing to do: wait."
+    yield ((f"{indent}  {what}", "dim"),)
