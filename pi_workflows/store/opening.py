@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FILE_NAME: Final = "state.sqlite"
 _PRIVATE: Final = 0o600
+_FORCE = True
 
 
 def open_live(
@@ -75,13 +76,18 @@ def _open(path: Path) -> tuple[Path, Connection, Connection]:
         writer = open_writer(path)
         try:
             reader = open_reader(path)
+            try:
+                # This process has the file alone and needs no shared memory: what lies there is a
+                # leftover.
+                _beside(path, "-shm").unlink(missing_ok=True)
+            except BaseException:
+                reader.close(_FORCE)
+                raise
         except BaseException:
-            writer.close(True)  # noqa: FBT003 - apsw's own
+            writer.close(_FORCE)
             raise
     except apsw.Error as error:
         raise translate(error) from error
-    # This process has the file alone and needs no shared memory: one that lies there is a leftover.
-    _beside(path, "-shm").unlink(missing_ok=True)
     return path, writer, reader
 
 
@@ -122,7 +128,7 @@ def _check_content(path: Path) -> None:
         check_shape(connection)
         check_last_event(Reading(Cursors(connection), Documents()))
     finally:
-        connection.close(True)  # noqa: FBT003 - apsw's own
+        connection.close(_FORCE)
         if not had_shared_memory:
             shared_memory.unlink(missing_ok=True)
 

@@ -213,6 +213,18 @@ def test_shared_memory_is_no_reason(stopped: Path) -> None:
     store.close()
 
 
+def test_shared_memory_that_cannot_be_removed_lets_the_file_go(stopped: Path) -> None:
+    """A start that fails after it opened the file leaves it to the next one."""
+    (stopped / "state.sqlite-shm").mkdir()
+    with pytest.raises(Unavailable) as caught:
+        open_store(stopped)
+    assert caught.value.reason_code == "storageFault"
+    (stopped / "state.sqlite-shm").rmdir()
+    connection = connect(str(stopped / "state.sqlite"))
+    assert connection.execute("SELECT count(*) FROM projects").get == 1
+    connection.close()
+
+
 def test_a_refused_file_gets_no_shared_memory(killed: Path) -> None:
     """Judging a crashed file leaves no shared memory beside it."""
     connection = connect(str(killed / "state.sqlite"), vfs="unix-excl")
