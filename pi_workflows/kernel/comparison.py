@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final, TypeAlias, cast
 
 from pi_workflows.base.sql import SqlValue, Statement, load
+from pi_workflows.kernel.progress import counted
 from pi_workflows.store.snapshot import Snapshot
 
 SQL: Final = load(__package__, "comparison.sql")
@@ -23,9 +24,6 @@ Key: TypeAlias = tuple[str, ...]
 _CALLS: Final = re.compile(r"\([^()]*\)")
 ROWS_MAX: Final = 20
 """Rows of one table that are named; a database that differs in more differs enough."""
-
-# Rows between two words about progress.
-_STEP_ROWS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,36 +74,41 @@ def compare(
         left: The database as it stands.
         right: The database as its log gives it.
         rows_max: How many differing rows of each table are named.
-        progress: Called with the rows read so far, at least each 64.
+        progress: Called with the rows of a table read so far, at least each 64.
 
     Returns:
         The rows that differ, table by table in the order of their keys; none when the two are
         identical.
     """
-    rows = _Counted(progress)
-    differences: list[Difference] = []
-    for table, statement in SQL.items():
-        if _digest(rows.of(left, statement)) != _digest(rows.of(right, statement)):
-            sides = rows.of(left, statement), rows.of(right, statement)
-            differing = _differing(table, _key_width(statement), *sides)
-            differences.extend(islice(differing, rows_max))
-    return differences
+    found: list[Difference] = []
+    for statement in SQL.values():
+        found.extend(islice(differences(left, right, statement, progress), rows_max))
+    return found
 
 
-class _Counted:
-    """Reads tables and tells how many rows that were."""
+def differences(
+    left: Snapshot,
+    right: Snapshot,
+    statement: Statement,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Iterator[Difference]:
+    """Compare one table.
 
-    def __init__(self, progress: Callable[[int], None]) -> None:
-        self._progress = progress
-        self._count = 0
+    Args:
+        left: As `compare`.
+        right: As `compare`.
+        statement: One of `comparison.sql`, which is called as its table.
+        progress: As `compare`.
 
-    def of(self, side: Snapshot, statement: Statement) -> Iterator[Row]:
-        """Yield the rows of one table."""
-        for row in side.each(_row, statement):
-            if self._count % _STEP_ROWS == 0:
-                self._progress(self._count)
-            self._count += 1
-            yield row
+    Yields:
+        Every row that differs, in the order of the keys.
+    """
+
+    def rows(side: Snapshot) -> Iterator[Row]:
+        return counted(side.each(_row, statement), progress)
+
+    if _digest(rows(left)) != _digest(rows(right)):
+        yield from _differing(statement, rows(left), rows(right))
 
 
 def _digest(rows: Iterator[Row]) -> bytes:
@@ -137,9 +140,10 @@ def _framed(value: SqlValue) -> bytes:
 
 
 def _differing(
-    table: str, width: int, lefts: Iterator[Row], rights: Iterator[Row]
+    statement: Statement, lefts: Iterator[Row], rights: Iterator[Row]
 ) -> Iterator[Difference]:
     """Yield the rows of one table that are not the same on both sides, in the order of keys."""
+    table, width = statement.name, _key_width(statement)
     here, there = next(lefts, None), next(rights, None)
     while here is not None or there is not None:
         order = _order(here, there, width)

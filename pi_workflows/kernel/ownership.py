@@ -10,6 +10,9 @@ from pi_workflows.base.sql import Read, SqlValue, load
 
 SQL: Final = load(__package__, "ownership.sql")
 
+# Each statement is called as the table whose rows it is about.
+_OF_TABLE: Final = {statement.name: statement for statement in SQL.values()}
+
 
 class _Owner(NamedTuple):
     run_id: str | None
@@ -34,7 +37,7 @@ def runs_of(sides: Sequence[Read], table: str, key: Mapping[str, SqlValue]) -> t
 
 def _on(side: Read, table: str, key: Mapping[str, SqlValue]) -> Iterator[str]:
     """Yield the runs that a row belongs to in one database."""
-    for run_id, resource_id in side.all(_Owner, SQL[table], **key):
+    for run_id, resource_id in side.all(_Owner, _OF_TABLE[table], **key):
         if run_id is not None:
             yield run_id
         elif resource_id is not None:

@@ -1,5 +1,6 @@
 -- For each table that the log reproduces: the runs that a row belongs to, by the columns of its key. A row that belongs
--- to a resource names that instead, and `resources` says whose it is. Every read goes through an index: a CROSS JOIN keeps the order that is written.
+-- to a resource names that instead, and `resources` says whose it is. Every read goes through an index: a CROSS JOIN
+-- keeps the order that is written.
 
 -- name: projects
 SELECT run_id, NULL FROM runs WHERE project_id = :project_id ORDER BY run_id LIMIT 100

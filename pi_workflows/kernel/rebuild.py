@@ -165,7 +165,7 @@ class Replay:
         payload = Blob(event.payload_hash, "application/json", event.payload)
         if hashlib.sha256(event.payload).digest() != event.payload_hash:
             raise Corrupt(f"The payload of event {event.event_seq} is another one.", code="replay")
-        tx.put_blob(payload, event.recorded_at_ms)
+        tx.restore_blob(payload, event.recorded_at_ms)
         for digest in names:
             if tx.read.one(int, SQL["is_stored"], digest=digest) is not None:
                 continue
@@ -175,7 +175,7 @@ class Replay:
                     f"A value that event {event.event_seq} names is missing or is another one.",
                     code="replay",
                 )
-            tx.put_blob(Blob(digest, blob.media_type, blob.content), blob.created_at)
+            tx.restore_blob(Blob(digest, blob.media_type, blob.content), blob.created_at)
 
     def _show(self, tx: Transaction) -> None:
         """Write the viewer rows of the command that just ended."""
@@ -186,6 +186,7 @@ class Replay:
                 raise Corrupt(
                     f"The view of run {self._view.run_id} skips revision {self._view.revision}.",
                     code="replay",
+                    field=f"runs.{self._view.run_id}",
                 ) from error
         self._view = None
         self._shown = []

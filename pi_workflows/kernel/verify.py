@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Final, NamedTuple
 
-from pi_workflows.base import canonical, ids
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
-from pi_workflows.base.limits import VIOLATION_RUNS_MAX
-from pi_workflows.base.sql import SqlValue, Statement, load
-from pi_workflows.domain.events import EVENTS, decode
-from pi_workflows.kernel import comparison
+from pi_workflows.kernel import comparison, digests, rules
+from pi_workflows.kernel.findings import Findings, Violation
+from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.projectors import Projectors
-from pi_workflows.kernel.rebuild import named, rebuild
+from pi_workflows.kernel.rebuild import Replay
+from pi_workflows.kernel.rules import RULES
 from pi_workflows.store.inactive import Scratch
-from pi_workflows.store.log import events, stored_event_digest
-from pi_workflows.store.receipts import receipt_digest
-from pi_workflows.store.records import StoredEvent
 from pi_workflows.store.snapshot import Snapshot
 
-SQL: Final = load(__package__, "verify.sql")
+__all__ = ["CODES", "Verification", "Violation", "verify"]
 
-# Rows between two looks at the deadline.
-_STEP_ROWS: Final = 64
+_REPLAY: Final = ("replay", "A row is not the one that the log gives")
+# What was compared before a snapshot could be read: no database is opened without (section 7).
+_OPENED: Final = (
+    ("identity", "The file is not of this schema and version"),
+    ("shape", "A table, index or other part of the schema is another one"),
+)
+CODES: Final = dict(
+    (
+        *_OPENED,
+        *((rule.code, rule.explanation) for rule in RULES),
+        rules.EVENT_SHAPE,
+        digests.JOURNAL_DIGEST,
+        digests.BLOB_DIGEST,
+        digests.EVENT_DIGEST,
+        digests.EVENT_BLOBS,
+        _REPLAY,
+    )
+)
+"""Every code with what is wrong where it is violated (state contract, section 5)."""
 
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """Something that does not hold.
-
-    Attributes:
-        code: A stable identifier (state contract, section 5).
-        run_ids: The runs it concerns, at most 100, in order.
-        count: How many rows violate it.
-        explanation: One line for people.
-    """
-
-    code: str
-    run_ids: tuple[str, ...]
-    count: int
-    explanation: str
+# What a value does that no column of its type can hold: STRICT is held on writing alone, so that in
+# a file that SQLite itself finds broken a column may give anything.
+_WRONG_TYPES: Final = (AssertionError, LookupError, PayloadInvalid, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,62 +65,6 @@ class Verification:
     def is_valid(self) -> bool:
         """Whether nothing was found."""
         return not self.violations
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule that statements can tell: each returned row is a violation."""
-
-    code: str
-    explanation: str
-    statements: tuple[Statement, ...]
-
-
-def _check(code: str, explanation: str, *names: str) -> Rule:
-    return Rule(code, explanation, tuple(SQL[name] for name in names))
-
-
-RULES: Final = (
-    _check("integrity", "SQLite's own check of the file fails", "integrity"),
-    _check("foreignKeys", "A row names another one that does not exist", "foreign_keys"),
-    _check("revisionChain", "A resource's events are not 1 to its revision", "revision_gap"),
-    _check("resourceOwner", "A row and its resource do not belong together", "resource_orphan"),
-    _check("resourceTimes", "A resource's time is not its last event's", "resource_times"),
-    _check(
-        "leaseRow", "A lease is missing or contradicts the events", "lease_missing", "lease_row"
-    ),
-    _check("sequence", "The counter of event numbers is behind the log", "sequence"),
-    _check("hostState", "A stored server epoch is ahead of the server's own", "host_state"),
-    _check("definition", "A definition is not the one its digest names", "definition"),
-    _check("queueState", "A run and its queue entry disagree about the end", "queue_state"),
-    _check("queueTimes", "A queue entry's end contradicts its status", "queue_times"),
-    _check("queueSession", "A queue entry reserves the wrong session", "queue_session"),
-    _check("waitingRequest", "A waiting run asks nothing", "waiting_request"),
-    _check("lineage", "A restart does not continue its parent's line", "lineage"),
-    _check("terminalWork", "A run that ended keeps work open", "terminal_work"),
-    _check("terminalData", "A run's error contradicts its end", "terminal_data"),
-    _check("runSource", "A run does not say where its workflow came from", "run_source"),
-    _check(
-        "attemptState",
-        "An attempt's end, number or visit is wrong",
-        "attempt_settled",
-        "attempt_numbers",
-    ),
-    _check("activeClock", "Active time runs for something that does not work", "active_clock"),
-    _check("intervals", "An attempt's intervals are not 1 to N", "interval_numbers"),
-    _check("steps", "A run's steps are not 0 to N-1, or name the wrong attempts", "steps"),
-    _check("updates", "Progress is not numbered 1 to N, or is ahead of its run", "updates"),
-    _check("pendingRequest", "An open question belongs to nothing that waits", "pending_request"),
-    _check("acceptedRequest", "A settled question has no accepted answer", "accepted_request"),
-    _check("submissions", "An answer contradicts its question", "submissions"),
-    _check("requestTarget", "A question goes to the wrong session", "request_target"),
-    _check("effectState", "An effect, its tries and its times disagree", "effect_state"),
-    _check("effectKey", "A settlement belongs to no queue entry", "settlement"),
-    _check("blobMedia", "A value that is read as JSON is stored as text", "media"),
-    _check("viewer", "A run's view cursor is missing or wrong", "viewer_cursor"),
-    _check("receipts", "A receipt contradicts its outcome or its run", "receipts"),
-    _check("workers", "A runner's end or claim contradicts its status", "workers"),
-)
 
 
 def verify(
@@ -150,283 +92,100 @@ def verify(
     Raises:
         Unavailable: The file could not be read.
     """
-    found = _Findings()
-    # Several finders may look after one code.
+    found = Findings()
+    # Several checks may look after one code.
     checked: dict[str, None] = {}
-    for name, finder in _finders(source, quick, scratch, projectors, progress):
+    for check in _checks(source, quick, scratch, projectors):
         if is_over():
-            return _result(found, tuple(checked), is_partial=True)
-        progress(name, 0)
+            return Verification(found.violations(), tuple(checked), is_partial=True)
+        for code in check.codes:
+            progress(code, 0)
+        name = check.codes[0]
         try:
-            finder(found)
+            check.find(found, partial(progress, name))
         except Corrupt as error:
             # Damage that the check stumbled over: what it could not read is what it found.
-            found.add(error.reason_code, error.message, "")
-        checked[name] = None
-    return _result(found, tuple(checked))
+            found.add(name, f"The check could not go on: {error.message}")
+        except _WRONG_TYPES:
+            if "integrity" not in found:
+                raise
+            found.add(name, "The check could not go on: a value is not of its column's type")
+        checked.update(dict.fromkeys(check.codes))
+    return Verification(found.violations(), tuple(checked))
 
 
-class _Typed(NamedTuple):
-    event_type: str
-    resource_type: str
-    run_id: str
+class _Check(NamedTuple):
+    """One step of a verification.
+
+    Attributes:
+        codes: What it looks after; the first is its name.
+        find: Notes what it finds, and tells how many rows it has read.
+    """
+
+    codes: tuple[str, ...]
+    find: Callable[[Findings, Callable[[int], None]], None]
 
 
-class _StoredBlob(NamedTuple):
-    digest: bytes
-    media_type: str
-    content: bytes
-
-
-class _EffectKey(NamedTuple):
-    effect_id: str
-    source_resource_id: str
-    effect_type: str
-    key: str
-    run_id: str
-
-
-class _ClientReceipt(NamedTuple):
-    request_id: str
-    client_id: str
-    operation: str
-    idempotency_key: str
-    request_fingerprint: bytes
-    accepted_revision: int | None
-    outcome: str
-    receipt_hash: bytes | None
-    error_hash: bytes | None
-    host_epoch: int
-    created_at: int
-    completed_at: int
-    row_digest: bytes
-    run_id: str
-
-
-class _RunnerReceipt(NamedTuple):
-    worker_epoch: str
-    message_id: str
-    request_fingerprint: bytes
-    outcome: str
-    accepted_revision: int | None
-    result_hash: bytes | None
-    error_hash: bytes | None
-    completed_at: int
-    row_digest: bytes
-    run_id: str
-
-
-class _Findings:
-    """Collects violations by code: a bounded number of runs, and how many there were."""
-
-    def __init__(self) -> None:
-        self._runs: dict[str, dict[str, None]] = {}
-        self._counts: dict[str, int] = {}
-        self._explanations: dict[str, str] = {}
-
-    def add(self, code: str, explanation: str, run_id: str) -> None:
-        """Note one violation; an empty run ID concerns no run."""
-        runs = self._runs.setdefault(code, {})
-        self._counts[code] = self._counts.get(code, 0) + 1
-        self._explanations.setdefault(code, explanation)
-        if run_id and len(runs) < VIOLATION_RUNS_MAX:
-            runs[run_id] = None
-
-    def violations(self) -> tuple[Violation, ...]:
-        """Return what was noted."""
-        return tuple(
-            Violation(code, tuple(runs), self._counts[code], self._explanations[code])
-            for code, runs in self._runs.items()
-        )
-
-
-def _result(
-    found: _Findings, checked: tuple[str, ...], *, is_partial: bool = False
-) -> Verification:
-    """Return the result."""
-    return Verification(found.violations(), checked, is_partial=is_partial)
-
-
-def _finders(
+def _checks(
     source: Snapshot,
     quick: bool,  # noqa: FBT001 - passed on
     scratch: Callable[[], AbstractContextManager[Scratch]],
     projectors: Projectors,
-    progress: Callable[[str, int], None],
-) -> Iterator[tuple[str, Callable[[_Findings], None]]]:
-    """Yield each check under its name, cheap ones first."""
+) -> Iterator[_Check]:
+    """Yield each check, cheap ones first."""
+    yield _Check(tuple(code for code, _ in _OPENED), _nothing)
     for rule in RULES:
-        yield rule.code, partial(_run_rule, source, rule)
-    yield "eventShape", lambda found: _event_shapes(source, found)
-    yield "effectKey", lambda found: _effect_keys(source, found)
+        yield _Check((rule.code,), partial(_apply, source, rule))
+    yield _Check(("eventShape",), partial(rules.check_event_types, source))
+    yield _Check(("effectKey",), partial(rules.check_effect_keys, source))
     if quick:
         return
-    yield "journalDigest", lambda found: _receipt_digests(source, found)
-    yield "blobDigest", lambda found: _blob_digests(source, found, progress)
-    yield "eventDigest", lambda found: _event_digests(source, found, progress)
-    yield "eventBlobs", lambda found: _event_links(source, found)
-    yield "replay", lambda found: _replay(source, scratch, projectors, found, progress)
+    yield _Check(("viewer",), partial(digests.check_patches, source))
+    yield _Check(("journalDigest",), partial(digests.check_journals, source))
+    yield _Check(("blobDigest", "blobMedia"), partial(digests.check_blobs, source))
+    yield _Check(("eventDigest", "eventShape", "eventBlobs"), partial(digests.check_events, source))
+    yield _Check(("replay",), partial(_replay, source, scratch, projectors))
 
 
-def _run_rule(source: Snapshot, rule: Rule, found: _Findings) -> None:
-    """Note every row that a rule's statements return."""
-    for statement in rule.statements:
-        for run_id in source.each(str, statement):
-            found.add(rule.code, rule.explanation, run_id)
+def _nothing(_found: Findings, _progress: Callable[[int], None]) -> None:
+    """Note nothing: who has a snapshot has checked it."""
 
 
-def _event_shapes(source: Snapshot, found: _Findings) -> None:
-    """Note every event whose type is unknown, or whose payload is not one of that type."""
-    for event_type, resource_type, run_id in source.each(_Typed, SQL["event_types"]):
-        if event_type not in EVENTS or not _fits(event_type, resource_type):
-            found.add("eventShape", "An event's type is unknown or not its resource's", run_id)
-
-
-def _fits(event_type: str, resource_type: str) -> bool:
-    """Whether events of a type may belong to a resource of a type."""
-    family = event_type.partition(".")[0]
-    if family == "lease":
-        return True
-    return (family == "effect") == (resource_type == "effect")
-
-
-def _effect_keys(source: Snapshot, found: _Findings) -> None:
-    """Note every effect whose identity is not derived from its source, type and key."""
-    for effect in source.each(_EffectKey, SQL["effect_keys"]):
-        derived = ids.effect_id(effect.source_resource_id, effect.effect_type, effect.key)
-        if derived != effect.effect_id:
-            found.add("effectKey", "An effect's identity is not its own", effect.run_id)
-
-
-def _receipt_digests(source: Snapshot, found: _Findings) -> None:
-    """Note every receipt whose digest is not that of its row."""
-    clients = source.each(_ClientReceipt, SQL["client_receipts"])
-    runners = source.each(_RunnerReceipt, SQL["runner_receipts"])
-    for receipt in chain[_ClientReceipt | _RunnerReceipt](clients, runners):
-        columns: dict[str, SqlValue] = receipt._asdict()
-        if receipt_digest(columns) != receipt.row_digest:
-            found.add("journalDigest", "A receipt is not the one that was given", receipt.run_id)
-
-
-def _blob_digests(source: Snapshot, found: _Findings, progress: Callable[[str, int], None]) -> None:
-    """Note every stored value whose bytes are not the ones its digest names.
-
-    Or not what its media type says.
-    """
-    for count, blob in enumerate(source.each(_StoredBlob, SQL["blobs"])):
-        digest, media_type, content = blob
-        if hashlib.sha256(content).digest() != digest:
-            found.add("blobDigest", "A stored value is not the one its digest names", "")
-        elif media_type == "application/json" and not _is_canonical(content):
-            found.add("blobMedia", "A stored value is not canonical JSON", "")
-        elif media_type != "application/json" and not _is_text(content):
-            found.add("blobMedia", "A stored text is not UTF-8", "")
-        if count % _STEP_ROWS == 0:
-            progress("blobDigest", count)
-
-
-def _is_canonical(content: bytes) -> bool:
-    """Whether bytes are canonical JSON."""
-    try:
-        return canonical.encode(canonical.decode(content)) == content
-    except PayloadInvalid:
-        return False
-
-
-def _is_text(content: bytes) -> bool:
-    """Whether bytes are UTF-8."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _event_digests(
-    source: Snapshot, found: _Findings, progress: Callable[[str, int], None]
+def _apply(
+    source: Snapshot, rule: rules.Rule, found: Findings, _progress: Callable[[int], None]
 ) -> None:
-    """Note every event whose digest is not the one that its columns and its predecessor give."""
-    for count, event in enumerate(events(source)):
-        before = source.one(
-            bytes,
-            SQL["previous_digest"],
-            resource_id=event.resource_id,
-            revision=event.resource_revision - 1,
-        )
-        if stored_event_digest(event, before) != event.event_digest:
-            found.add(
-                "eventDigest",
-                "An event is not the one its digest names",
-                _run_of(source, event.resource_id),
-            )
-        elif not _is_readable(event):
-            found.add(
-                "eventShape",
-                "An event's payload is not one of its type",
-                _run_of(source, event.resource_id),
-            )
-        if count % _STEP_ROWS == 0:
-            progress("eventDigest", count)
-
-
-def _is_readable(event: StoredEvent) -> bool:
-    """Whether an event's payload is one of its type."""
-    try:
-        decode(event.event_type, event.payload)
-    except Corrupt:
-        return False
-    return True
-
-
-def _run_of(source: Snapshot, resource_id: str) -> str:
-    """Return the run that a resource is, or an empty text."""
-    return source.one(str, SQL["run_of_resource"], resource_id=resource_id) or ""
-
-
-def _event_links(source: Snapshot, found: _Findings) -> None:
-    """Note every event whose links are not the blobs that its payload names."""
-    for event in events(source):
-        linked = source.all(bytes, SQL["linked_blobs"], event_seq=event.event_seq)
-        try:
-            is_linked = tuple(linked) == named(event)
-        except Corrupt:
-            # Its shape is another violation.
-            continue
-        if not is_linked:
-            found.add(
-                "eventBlobs",
-                "An event's links are not the values that it names",
-                _run_of(source, event.resource_id),
-            )
+    """Note what violates a rule."""
+    rules.apply_rule(source, rule, found)
 
 
 def _replay(
     source: Snapshot,
     scratch: Callable[[], AbstractContextManager[Scratch]],
     projectors: Projectors,
-    found: _Findings,
-    progress: Callable[[str, int], None],
+    found: Findings,
+    progress: Callable[[int], None],
 ) -> None:
-    """Note every row that the log does not give again."""
-    try:
-        with scratch() as target:
-            rebuild(source, target, projectors, lambda count: progress("replay", count))
-            with target.snapshot() as rebuilt:
-                differences = comparison.compare(source, rebuilt)
-    except Corrupt as error:
-        found.add("replay", error.message, "")
-        return
-    for difference in differences:
-        found.add("replay", "A row is not the one that the log gives", _run_in(difference))
+    """Note every row that the log does not give again, or the event at which it gives none."""
+    with scratch() as target:
+        replay = Replay(source, target, projectors)
+        try:
+            replay.advance(progress=progress)
+        except Corrupt as error:
+            at = error.field or f"events.{replay.event_seq + 1}"
+            found.add(_REPLAY[0], error.message, partial(_failed_at, source, at))
+            return
+
+        def compared(_count: int) -> None:
+            progress(replay.event_count)
+
+        with target.snapshot() as rebuilt:
+            sides = (source, rebuilt)
+            for statement in comparison.SQL.values():
+                for difference in comparison.differences(*sides, statement, compared):
+                    found.add(*_REPLAY, partial(runs_of, sides, statement.name, difference.key))
 
 
-def _run_in(difference: comparison.Difference) -> str:
-    """Return the run that a differing row names in its own key, or an empty text."""
-    row: Iterable[object] = difference.left or difference.right or ()
-    first = next(iter(row), "")
-    return first if difference.table in _KEYED_BY_RUN and isinstance(first, str) else ""
-
-
-_KEYED_BY_RUN: Final = frozenset(
-    {"runs", "run_sources", "run_bindings", "run_queue", "run_steps", "viewer_runs"}
-)
+def _failed_at(source: Snapshot, at: str) -> tuple[str, ...]:
+    """Return the runs of what could not be replayed: a run's view, or an event."""
+    table, _, key = at.partition(".")
+    return (key,) if table == "runs" else digests.runs_at(source, int(key))

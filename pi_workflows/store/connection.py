@@ -67,7 +67,7 @@ def open_to_verify(path: Path, *, immutable: bool) -> Connection:
         connection = connect(f"{path.as_uri()}?immutable=1", flags=flags | apsw.SQLITE_OPEN_URI)
     else:
         connection = connect(str(path), flags=flags, vfs=_LIVE_VFS)
-    _harden(connection)
+    _harden(connection, is_spilling=True)
     _set(connection, "query_only", "ON", 1)
     return connection
 
@@ -85,7 +85,7 @@ def open_descriptor(descriptor: int) -> Connection:
         apsw.Error: SQLite could not open it.
     """
     connection = connect_descriptor(descriptor, is_read_only=True)
-    _harden(connection)
+    _harden(connection, is_spilling=True)
     _set(connection, "query_only", "ON", 1)
     return connection
 
@@ -129,11 +129,13 @@ def open_writer(path: Path) -> Connection:
     return connection
 
 
-def open_reader(path: Path) -> Connection:
+def open_reader(path: Path, *, is_spilling: bool = False) -> Connection:
     """Open the live file for reading, in the process that writes it.
 
     Args:
         path: Absolute, without symbolic links.
+        is_spilling: For a verification, whose statements sort whole tables: in a file without a
+            name, not in memory.
 
     Returns:
         A connection that only reads. Its descriptor could write: for one that cannot, SQLite asks
@@ -148,7 +150,7 @@ def open_reader(path: Path) -> Connection:
         vfs=_LIVE_VFS,
         statements_cached=STATEMENTS_PREPARED_MAX,
     )
-    _harden(connection)
+    _harden(connection, is_spilling=is_spilling)
     _set(connection, "query_only", "ON", 1)
     return connection
 
@@ -185,8 +187,14 @@ def leave_wal(connection: Connection) -> None:
     _set(connection, "journal_mode", "MEMORY", "memory")
 
 
-def _harden(connection: Connection) -> None:
-    """Take away what no database of ours needs."""
+def _harden(connection: Connection, *, is_spilling: bool = False) -> None:
+    """Take away what no database of ours needs.
+
+    Args:
+        connection: Just opened.
+        is_spilling: Whether what a statement sorts may go to a file, which has no name: one that
+            reads whole tables must not need memory for them.
+    """
     connection.set_busy_timeout(BUSY_MS)
     # Closing must not write: a crash is closed too, and an orderly stop checkpoints by itself.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -197,7 +205,7 @@ def _harden(connection: Connection) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
     connection.pragma("mmap_size", 0)
-    _set(connection, "temp_store", "MEMORY", 2)
+    _set(connection, "temp_store", *(("FILE", 1) if is_spilling else ("MEMORY", 2)))
     _set(connection, "cache_size", -PAGE_CACHE_BYTES // _KIB, -PAGE_CACHE_BYTES // _KIB)
 
 

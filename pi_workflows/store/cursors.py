@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
+from pi_workflows.base.errors import Corrupt
 from pi_workflows.store.errors import translate
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Cursors:
             return self._read.execute(text, values).fetchall()
         except apsw.Error as error:
             raise self._failed(error) from error
+        except UnicodeDecodeError as error:
+            raise _no_text(statement) from error
 
     def stream(self, statement: Statement, values: Mapping[str, SqlValue]) -> Iterator[Row]:
         """Run a query and give its rows one by one, on a cursor of its own.
@@ -73,6 +76,8 @@ class Cursors:
             yield from cursor.execute(statement.text, values)
         except apsw.Error as error:
             raise self._failed(error) from error
+        except UnicodeDecodeError as error:
+            raise _no_text(statement) from error
 
     def change(self, statement: Statement, values: Mapping[str, SqlValue]) -> int:
         """Run an INSERT, UPDATE or DELETE inside the open transaction.
@@ -133,6 +138,11 @@ class Cursors:
         assert not cursor.is_readonly, "a write that does not write"
         assert self.connection.in_transaction, "a write outside a transaction"
         return True
+
+
+def _no_text(statement: Statement) -> Corrupt:
+    """Return what bytes in a column of text mean that are none."""
+    return Corrupt(f"A text that {statement.name} reads is not UTF-8; nothing was changed.")
 
 
 def _only_reads(cursor: Cursor, _sql: str, _values: Values | None) -> bool:

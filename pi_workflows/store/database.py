@@ -124,7 +124,7 @@ class Store:
             WorkflowsError: As `store.errors.translate`.
         """
         try:
-            connection = open_reader(self.path)
+            connection = open_reader(self.path, is_spilling=True)
         except apsw.Error as error:
             raise translate(error) from error
         try:

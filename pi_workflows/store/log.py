@@ -234,7 +234,10 @@ def _with_payload(*columns: Any) -> StoredEvent:
     """Shape a row of the log. A payload that no blob holds is damage, not an absent value."""
     event = StoredEvent._make(columns)
     if cast("object", event.payload) is None:
-        raise Corrupt(f"The payload of event {event.event_seq} is missing; nothing was changed.")
+        raise Corrupt(
+            f"The payload of event {event.event_seq} is missing; nothing was changed.",
+            field=f"events.{event.event_seq}",
+        )
     return event
 
 

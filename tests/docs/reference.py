@@ -20,7 +20,7 @@ from pi_workflows.base import errors
 from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.cli.app import app
 from pi_workflows.domain.events import EVENTS
-from pi_workflows.kernel.verify import RULES
+from pi_workflows.kernel.verify import CODES
 from pi_workflows.protocol.operations import OPERATIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def reference() -> str:
         _error_tree(),
         _error_codes(),
         "## Verification codes",
-        _table(("code", "is violated when"), [(rule.code, rule.explanation) for rule in RULES]),
+        _table(("code", "is violated when"), list(CODES.items())),
         "## Events",
         _table(("type", "says"), [(name, _summary(kind)) for name, kind in sorted(EVENTS.items())]),
         "## Limits",

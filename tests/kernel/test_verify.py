@@ -12,9 +12,11 @@ import pytest
 
 from migrations_forbidden import schema_text
 from pi_workflows.base.errors import Corrupt, Incompatible
+from pi_workflows.base.sql import Statement
 from pi_workflows.kernel.comparison import SQL as COMPARED
+from pi_workflows.kernel.digests import SQL as DIGESTS
 from pi_workflows.kernel.order import WorkerIdentity
-from pi_workflows.kernel.verify import SQL as RULES
+from pi_workflows.kernel.rules import SQL as RULES
 from pi_workflows.kernel.verify import Verification, verify
 from pi_workflows.store.driver import Connection, connect
 from pi_workflows.store.inactive import create_scratch, open_inactive
@@ -50,6 +52,9 @@ PROCESS_LOCAL = {
 
 # Columns whose values are text for people, whatever form it has.
 TEXT = {
+    ("channel_messages", "content_hash"),
+    ("controller_queue", "last_error_hash"),
+    ("controller_workflows", "error_hash"),
     ("effect_attempts", "error_hash"),
     ("effects", "error_hash"),
     ("event_blobs", "blob_hash"),
@@ -57,11 +62,14 @@ TEXT = {
     ("interactive_submissions", "receipt_hash"),
     ("node_attempts", "error_hash"),
     ("node_attempts", "prompt_hash"),
-    ("node_attempts", "settings_hash"),
     ("run_queue", "error_hash"),
     ("run_workers", "diagnostic_hash"),
     ("runs", "error_hash"),
+    ("session_segments", "failure_hash"),
     ("worker_messages", "error_hash"),
+    ("workflow_follow_ups", "prompt_hash"),
+    ("workflow_follow_ups", "reason_hash"),
+    ("workflow_messages", "content_hash"),
 }
 FORGET_JSON = (
     "UPDATE blobs SET media_type = 'text/plain'"
@@ -70,25 +78,6 @@ FORGET_JSON = (
 LEAVE_ATTEMPT = (
     "UPDATE node_attempts SET status = 'interrupted', finished_at = NULL WHERE node_id = 'two'"
 )
-# Nothing writes them.
-UNWRITTEN = {
-    "channel_messages",
-    "controller_queue",
-    "controller_resources",
-    "controller_workflows",
-    "human_decision_resolutions",
-    "human_decision_submissions",
-    "human_decisions",
-    "session_entries",
-    "session_events",
-    "session_segments",
-    "viewer_deltas",
-    "viewer_session_checkpoints",
-    "workflow_follow_ups",
-    "workflow_messages",
-    "workflow_setting_changes",
-    "workflow_settings",
-}
 
 
 @pytest.fixture
@@ -206,16 +195,23 @@ def test_a_changed_value_is_found(stopped: Path) -> None:
     assert "blobDigest" in codes(stopped)
 
 
-def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
-    """No column that names a value is forgotten, but the ones of text and of tables to come."""
+def _named() -> set[tuple[str, str]]:
+    """Return the columns that name values."""
     connection = connect(":memory:")
     connection.execute(schema_text())
-    named = {
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {
         (str(table), str(key[3]))
-        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for (table,) in tables
         for key in connection.execute(f"PRAGMA foreign_key_list({table!s})")
-        if key[2] == "blobs" and str(table) not in UNWRITTEN
+        if key[2] == "blobs"
     }
+
+
+def _read_by(statement: Statement) -> set[tuple[str | None, str | None]]:
+    """Return the columns that a statement reads."""
+    connection = connect(":memory:")
+    connection.execute(schema_text())
     read: set[tuple[str | None, str | None]] = set()
 
     def note(action: int, table: str | None, column: str | None, *_: str | None) -> int:
@@ -224,8 +220,18 @@ def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
         return apsw.SQLITE_OK
 
     connection.authorizer = note
-    connection.execute(f"EXPLAIN {RULES['media'].text}")
-    assert {column for column in named if column not in read} == TEXT
+    connection.execute(f"EXPLAIN {statement.text}", {"digest": b""})
+    return read
+
+
+def test_every_value_that_is_read_as_json_is_held_to_be_json() -> None:
+    """No column that names a value is forgotten, but the ones of text."""
+    assert _named() - _read_by(RULES["media"]) == TEXT
+
+
+def test_the_users_of_every_value_are_found() -> None:
+    """Whatever column names a damaged value, its run is looked for there."""
+    assert _named() <= _read_by(DIGESTS["users"])
 
 
 def test_every_column_that_the_log_gives_is_compared() -> None:

@@ -34,6 +34,8 @@ WRITER: dict[str, int | str] = {
     "query_only": 0,
 }
 READER: dict[str, int | str] = {**SHARED, "query_only": 1}
+# A verification sorts whole tables, in a file without a name.
+SPILLING: dict[str, int | str] = {**READER, "temp_store": 1}
 SWITCHES = {
     apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
     apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE: 1,
@@ -72,7 +74,7 @@ def test_a_verifier_only_reads(tmp_path: Path, *, immutable: bool) -> None:
     store.close()
     connection = open_to_verify(store.path, immutable=immutable)
     try:
-        assert_switches(connection, {**READER, "journal_mode": "delete"})
+        assert_switches(connection, {**SPILLING, "journal_mode": "delete"})
         with pytest.raises(apsw.ReadOnlyError):
             connection.execute("DELETE FROM projects")
         connection.pragma("query_only", "OFF")

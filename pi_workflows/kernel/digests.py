@@ -1,0 +1,292 @@
+"""What only content tells: digests recomputed, payloads parsed, values held to be JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from pi_workflows.base import canonical
+from pi_workflows.base.errors import Corrupt, PayloadInvalid
+from pi_workflows.base.limits import VALUE_DEPTH_MAX
+from pi_workflows.base.sql import load
+from pi_workflows.domain.events import EVENTS, decode, named_blobs
+from pi_workflows.kernel.findings import Findings
+from pi_workflows.kernel.progress import counted
+from pi_workflows.kernel.rules import EVENT_SHAPE, Owner
+from pi_workflows.store.capture import EMPTY_DIGEST, entry_digest
+from pi_workflows.store.log import event_digest
+from pi_workflows.store.receipts import receipt_digest
+from pi_workflows.store.snapshot import Snapshot
+
+SQL: Final = load(__package__, "digests.sql")
+
+JOURNAL_DIGEST: Final = ("journalDigest", "A receipt or a captured session is another one")
+BLOB_DIGEST: Final = ("blobDigest", "A stored value is not the one its digest names")
+BLOB_MEDIA: Final = ("blobMedia", "A stored value is not what its media type says")
+EVENT_DIGEST: Final = ("eventDigest", "An event is not the one its digest names")
+EVENT_BLOBS: Final = ("eventBlobs", "An event's links are not the values that it names")
+VIEWER: Final = ("viewer", "A patch of a view has an unknown operation")
+
+_Progress = Callable[[int], None]
+_PATCH_OPERATIONS: Final = frozenset({"add", "replace", "remove", "append"})
+_JSON: Final = "application/json"
+
+
+class _ClientReceipt(NamedTuple):
+    request_id: str
+    client_id: str
+    operation: str
+    idempotency_key: str
+    request_fingerprint: bytes
+    accepted_revision: int | None
+    outcome: str
+    receipt_hash: bytes | None
+    error_hash: bytes | None
+    host_epoch: int
+    created_at: int
+    completed_at: int
+    row_digest: bytes
+    run_id: str | None
+
+
+class _RunnerReceipt(NamedTuple):
+    worker_epoch: str
+    message_id: str
+    request_fingerprint: bytes
+    outcome: str
+    accepted_revision: int | None
+    result_hash: bytes | None
+    error_hash: bytes | None
+    completed_at: int
+    row_digest: bytes
+    run_id: str | None
+
+
+class _Capture(NamedTuple):
+    segment_id: str
+    run_id: str
+    entry_digest: bytes
+    event_digest: bytes
+
+
+class _CapturedEntry(NamedTuple):
+    segment_id: str
+    run_id: str
+    entry_seq: int
+    run_seq: int
+    entry_id: str
+    entry_hash: bytes
+    presentation_revision: int
+    recorded_at: int
+
+
+class _CapturedEvent(NamedTuple):
+    segment_id: str
+    run_id: str
+    event_seq: int
+    run_seq: int
+    event_type: str
+    node_id: str | None
+    attempt_id: str | None
+    turn_id: str | None
+    message_id: str | None
+    tool_call_id: str | None
+    payload_hash: bytes
+    presentation_revision: int
+    recorded_at: int
+
+
+class _Blob(NamedTuple):
+    digest: bytes
+    media_type: str
+    content: bytes
+
+
+class _ViewContent(NamedTuple):
+    run_id: str
+    digest: bytes
+    content: bytes
+
+
+class _Event(NamedTuple):
+    event_seq: int
+    event_id: str
+    resource_id: str
+    resource_revision: int
+    event_type: str
+    actor_type: str
+    actor_id: str | None
+    lease_generation: int | None
+    payload_hash: bytes
+    recorded_at: int
+    previous: bytes | None
+    event_digest: bytes
+    payload: bytes | None
+
+
+class _Link(NamedTuple):
+    event_seq: int
+    digest: bytes
+
+
+class _Patch(NamedTuple):
+    run_id: str
+    content: bytes
+
+
+def check_journals(source: Snapshot, found: Findings, progress: _Progress) -> None:
+    """Note every receipt and every capture whose digest is not that of its rows."""
+    clients = source.each(_ClientReceipt, SQL["client_receipts"])
+    runners = source.each(_RunnerReceipt, SQL["runner_receipts"])
+    receipts = chain[_ClientReceipt | _RunnerReceipt](clients, runners)
+    for receipt in counted(receipts, progress):
+        if receipt_digest(receipt._asdict()) != receipt.row_digest:
+            found.add(*JOURNAL_DIGEST, partial(Owner(receipt.run_id).runs, source))
+    for capture in source.each(_Capture, SQL["captures"]):
+        key = {"segment_id": capture.segment_id}
+        entries = source.each(_CapturedEntry, SQL["captured_entries"], **key)
+        events = source.each(_CapturedEvent, SQL["captured_events"], **key)
+        is_sound = _running(counted(entries, progress)) == capture.entry_digest
+        if not (_running(counted(events, progress)) == capture.event_digest and is_sound):
+            found.add(*JOURNAL_DIGEST, partial(Owner(capture.run_id).runs, source))
+
+
+def _running(rows: Iterable[_CapturedEntry | _CapturedEvent]) -> bytes:
+    """Return the running digest over the rows of a capture."""
+    digest = EMPTY_DIGEST
+    for row in rows:
+        digest = entry_digest(digest, row._asdict())
+    return digest
+
+
+def check_blobs(source: Snapshot, found: Findings, progress: _Progress) -> None:
+    """Note every stored value whose bytes are not those that its digest and media type name."""
+    for blob in counted(source.each(_Blob, SQL["blobs"]), progress):
+        if hashlib.sha256(blob.content).digest() != blob.digest:
+            found.add(*BLOB_DIGEST, partial(_users, source, blob.digest))
+        elif not _fits(blob):
+            found.add(*BLOB_MEDIA, partial(_users, source, blob.digest))
+    for view in counted(source.each(_ViewContent, SQL["view_content"]), progress):
+        if hashlib.sha256(view.content).digest() != view.digest:
+            found.add(*BLOB_DIGEST, partial(Owner(view.run_id).runs, source))
+
+
+def _fits(blob: _Blob) -> bool:
+    """Whether a value is canonical JSON or UTF-8, as its media type says."""
+    if blob.media_type == _JSON:
+        return _is_canonical(blob.content)
+    try:
+        blob.content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_canonical(content: bytes) -> bool:
+    """Whether bytes are canonical JSON."""
+    try:
+        canonical.decode_canonical(content, depth_max=VALUE_DEPTH_MAX)
+    except PayloadInvalid:
+        return False
+    return True
+
+
+def _users(source: Snapshot, digest: bytes) -> Iterator[str]:
+    """Yield the runs whose rows name a value."""
+    for owner in source.all(Owner, SQL["users"], digest=digest):
+        yield from owner.runs(source)
+
+
+def check_events(source: Snapshot, found: Findings, progress: _Progress) -> None:
+    """Note every event whose digest, payload or links are not what the event says."""
+    links = _Links(source.each(_Link, SQL["links"]))
+    for event in counted(source.each(_Event, SQL["events"]), progress):
+        runs = partial(Owner(None, event.resource_id).runs, source)
+        if _digest(event) != event.event_digest:
+            found.add(*EVENT_DIGEST, runs)
+        linked = links.of(event.event_seq)
+        try:
+            names = _names(event)
+        except Corrupt:
+            found.add(*EVENT_SHAPE, runs)
+            continue
+        if linked != names:
+            found.add(*EVENT_BLOBS, runs)
+
+
+def _digest(event: _Event) -> bytes:
+    """Return the digest that an event's columns and its predecessor give."""
+    return event_digest(
+        event_seq=event.event_seq,
+        event_id=event.event_id,
+        resource_id=event.resource_id,
+        resource_revision=event.resource_revision,
+        event_type=event.event_type,
+        actor_type=event.actor_type,
+        actor_id=event.actor_id,
+        lease_generation=event.lease_generation,
+        payload_hash=event.payload_hash,
+        recorded_at=event.recorded_at,
+        previous=event.previous,
+    )
+
+
+def _names(event: _Event) -> list[bytes]:
+    """Return the values that an event's payload names, in order.
+
+    Raises:
+        Corrupt: It is missing, no JSON, not one of the event's type, or names what is no digest.
+    """
+    if event.payload is None:
+        raise Corrupt
+    # An unknown type is another check's finding.
+    if event.event_type in EVENTS:
+        decode(event.event_type, event.payload)
+    try:
+        return list(named_blobs(event.payload))
+    except ValueError as error:
+        raise Corrupt from error
+
+
+class _Links:
+    """The links of events, read along with the events."""
+
+    def __init__(self, links: Iterator[_Link]) -> None:
+        self._groups = groupby(links, itemgetter(0))
+        self._next = next(self._groups, None)
+
+    def of(self, event_seq: int) -> list[bytes]:
+        """Return the links of an event, in order; each call is for a later event."""
+        while self._next is not None and self._next[0] < event_seq:
+            self._next = next(self._groups, None)
+        if self._next is None or self._next[0] != event_seq:
+            return []
+        return [link.digest for link in self._next[1]]
+
+
+def runs_at(source: Snapshot, event_seq: int) -> tuple[str, ...]:
+    """Return the runs of an event, or of the first after it."""
+    resource_id = source.one(str, SQL["next_resource"], event_seq=event_seq)
+    return tuple(Owner(None, resource_id).runs(source))
+
+
+def check_patches(source: Snapshot, found: Findings, progress: _Progress) -> None:
+    """Note every patch of a view with an operation that no reader knows."""
+    for patch in counted(source.each(_Patch, SQL["patches"]), progress):
+        if not _is_patch(patch.content):
+            found.add(*VIEWER, partial(Owner(patch.run_id).runs, source))
+
+
+def _is_patch(content: bytes) -> bool:
+    """Whether a stored value is a list of operations that readers know."""
+    try:
+        patch = canonical.decode(content)
+    except PayloadInvalid:
+        return False
+    return isinstance(patch, list) and all(
+        isinstance(step, dict) and step.get("op") in _PATCH_OPERATIONS for step in patch
+    )
