@@ -17,6 +17,7 @@ from pi_workflows.protocol.effects import EffectList
 from pi_workflows.protocol.operations import Operation, read_payload
 from pi_workflows.protocol.refusal import Refusal
 from pi_workflows.protocol.reply import Reply
+from pi_workflows.protocol.search import ViewSearch
 from pi_workflows.protocol.views import ViewContent, ViewPage, ViewRunsPage
 from pi_workflows.protocol.wire import Payload, WireModel, error_line
 from pi_workflows.store.inactive import open_inactive
@@ -26,6 +27,7 @@ from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import run_list_page
 from pi_workflows.views.run_view import run_view
+from pi_workflows.views.search import search_page
 
 SQL: Final = load(__package__, "reading.sql")
 
@@ -152,6 +154,13 @@ def _content(read: Read, payload: Payload, run_id: str) -> Reply:
     return _shown(content_chunk(read, run_id, payload.path, payload.offset))
 
 
+def _search(read: Read, payload: Payload, run_id: str) -> Reply:
+    """Answer `view.search`."""
+    assert isinstance(payload, ViewSearch)
+    page = search_page(read, run_id, payload.query, payload.kinds, payload.cursor)
+    return _shown(page, revision=page.revision)
+
+
 def _effects(read: Read, payload: Payload, _run_id: str) -> Reply:
     """Answer `effect.list`."""
     assert isinstance(payload, EffectList)
@@ -164,5 +173,6 @@ _ANSWERS: Final[Mapping[Operation, Callable[[Read, Payload, str], Reply]]] = {
     Operation.VIEW_RUNS_PAGE: _runs_page,
     Operation.VIEW_PAGE: _page,
     Operation.VIEW_CONTENT: _content,
+    Operation.VIEW_SEARCH: _search,
     Operation.EFFECT_LIST: _effects,
 }

@@ -14,7 +14,7 @@ from typing import Final
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
-from pi_workflows.protocol import effects, runs, server, state, views, workflows
+from pi_workflows.protocol import effects, runs, search, server, state, views, workflows
 from pi_workflows.protocol.wire import NoPayload, Payload, is_run_id
 
 
@@ -36,6 +36,7 @@ class Operation(StrEnum):
     VIEW_RUN_UNWATCH = "view.run.unwatch"
     VIEW_PAGE = "view.page"
     VIEW_CONTENT = "view.content"
+    VIEW_SEARCH = "view.search"
     WORKFLOW_LIST = "workflow.list"
     WORKFLOW_RESOLVE = "workflow.resolve"
     WORKFLOW_CHECK = "workflow.check"
@@ -123,6 +124,7 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.VIEW_RUN_UNWATCH: Spec(_R, views.ViewRunUnwatch),
     Operation.VIEW_PAGE: Spec(_R, views.ViewPage, _RUN),
     Operation.VIEW_CONTENT: Spec(_R, views.ViewContent, _RUN),
+    Operation.VIEW_SEARCH: Spec(_R, search.ViewSearch, _RUN),
     Operation.WORKFLOW_LIST: Spec(_R, workflows.WorkflowList),
     Operation.WORKFLOW_RESOLVE: Spec(_R, workflows.WorkflowResolve),
     Operation.WORKFLOW_CHECK: Spec(_R, workflows.WorkflowCheck),

@@ -78,6 +78,7 @@ MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.VIEW_RUN_UNWATCH: _READ,
     Operation.VIEW_PAGE: _READ,
     Operation.VIEW_CONTENT: _READ,
+    Operation.VIEW_SEARCH: _READ,
     Operation.WORKFLOW_LIST: _READ,
     Operation.WORKFLOW_RESOLVE: _READ,
     Operation.WORKFLOW_CHECK: _READ,

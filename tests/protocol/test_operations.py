@@ -9,7 +9,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid
-from pi_workflows.base.limits import EVIDENCE_CHARS_MAX, PAGE_ITEMS_MAX
+from pi_workflows.base.limits import (
+    EVIDENCE_CHARS_MAX,
+    PAGE_ITEMS_MAX,
+    SEARCH_QUERY_CHARS_MAX,
+)
 from pi_workflows.protocol.operations import (
     OPERATIONS,
     Need,
@@ -59,6 +63,7 @@ _PAYLOADS: Final[dict[Operation, dict[str, Json]]] = {
     Operation.VIEW_RUN_UNWATCH: {"subscriptionId": "s"},
     Operation.VIEW_PAGE: {"kind": "trace", "cursor": 0, "expectedRevision": 3},
     Operation.VIEW_CONTENT: {"path": "artifacts/sha256/00.json", "offset": 0},
+    Operation.VIEW_SEARCH: {"query": "no space", "kinds": ["errors"], "cursor": "1.4.0.0a1b2c3d"},
     Operation.WORKFLOW_LIST: {"projectPath": "/project"},
     Operation.WORKFLOW_RESOLVE: {"projectPath": "/project", "target": "build", "input": {}},
     Operation.WORKFLOW_CHECK: {"projectPath": "/project", "target": "build"},
@@ -208,6 +213,11 @@ _BAD: Final[list[tuple[Operation, dict[str, Json], str]]] = [
     (Operation.VIEW_RUN_WATCH, {"subscriptionId": "x" * 257}, "subscriptionId"),
     (Operation.VIEW_PAGE, {"kind": "secrets"}, "kind"),
     (Operation.VIEW_CONTENT, {"offset": -1}, "offset"),
+    (Operation.VIEW_SEARCH, {"query": ""}, "query"),
+    (Operation.VIEW_SEARCH, {"query": "x" * (SEARCH_QUERY_CHARS_MAX + 1)}, "query"),
+    (Operation.VIEW_SEARCH, {"kinds": ["prompts"]}, "kinds[0]"),
+    (Operation.VIEW_SEARCH, {"kinds": []}, "payload"),
+    (Operation.VIEW_SEARCH, {"kinds": ["nodes", "nodes"]}, "payload"),
     (Operation.EFFECT_LIST, {"status": "unsettled"}, "status"),
     (Operation.EFFECT_RESOLVE, {"action": "ignore"}, "action"),
     (Operation.EFFECT_RESOLVE, {"attemptNumber": 0}, "attemptNumber"),

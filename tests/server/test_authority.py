@@ -32,6 +32,7 @@ _MATRIX = {
     "view.run.unwatch": _READ,
     "view.page": _READ,
     "view.content": _READ,
+    "view.search": _READ,
     "workflow.list": _READ,
     "workflow.resolve": _READ,
     "workflow.check": _READ,

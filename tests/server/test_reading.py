@@ -136,6 +136,32 @@ def test_content_is_read_in_parts(state_dir: Path) -> None:
     run(body)
 
 
+def test_a_run_is_searched(state_dir: Path) -> None:
+    """Matches come with the revision at which the run was searched; a bad cursor is refused."""
+
+    async def body() -> None:
+        async with server(state_dir) as bench:
+            peer = await bench.connect()
+            await _paused(bench, peer)
+            reply = await peer.ask("view.search", {"query": "ONE"}, run_id="run-1")
+            page = _members(reply.receipt)
+            assert (page["schema"], page["runId"]) == ("pi-workflows.search-page.v1", "run-1")
+            assert (reply.revision, page["revision"], page["complete"]) == (2, 2, True)
+            items = page["items"]
+            assert isinstance(items, list)
+            assert [_members(item)["nodeId"] for item in items] == ["one"]
+            going_on: Json = {"query": "ONE", "cursor": "1.0.0.00000000"}
+            refused = await peer.ask("view.search", going_on, run_id="run-1")
+            assert (refused.outcome, _members(refused.receipt)["code"]) == (
+                Outcome.REJECTED,
+                "searchCursor",
+            )
+            unknown = await peer.ask("view.search", {"query": "one"}, run_id="run-3")
+            assert unknown.outcome is Outcome.NOT_FOUND
+
+    run(body)
+
+
 def test_effects_are_listed(state_dir: Path) -> None:
     """Effects are listed of all runs or of one; of an unknown run there are none to list."""
 

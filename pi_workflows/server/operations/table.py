@@ -46,6 +46,7 @@ HANDLERS: Final[Mapping[Operation, Handler]] = {
     Operation.VIEW_RUN_UNWATCH: views.unwatch,
     Operation.VIEW_PAGE: views.page,
     Operation.VIEW_CONTENT: views.content,
+    Operation.VIEW_SEARCH: views.search,
     Operation.WORKFLOW_LIST: workflows.list_workflows,
     Operation.WORKFLOW_RESOLVE: workflows.resolve,
     Operation.WORKFLOW_CHECK: workflows.check,

@@ -7,6 +7,7 @@ from pi_workflows.base.limits import RUN_LIST_DEFAULT
 from pi_workflows.protocol.envelope import Event, EventKind
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import RunList
+from pi_workflows.protocol.search import ViewSearch
 from pi_workflows.protocol.views import (
     Subscribed,
     Unsubscribed,
@@ -25,6 +26,7 @@ from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import queue_items, run_list_page
 from pi_workflows.views.run_view import RunView, run_view
+from pi_workflows.views.search import search_page
 
 
 def process_facts(services: Services) -> ProcessFacts:
@@ -114,6 +116,19 @@ async def content(services: Services, call: Call) -> Reply:
     with services.store.snapshot() as read:
         chunk = content_chunk(read, call.run_id, payload.path, payload.offset)
     return shown(chunk)
+
+
+async def search(services: Services, call: Call) -> Reply:
+    """Return a page of what a search finds in a run.
+
+    Raises:
+        NotFound: There is no such run.
+        PayloadInvalid: The cursor is none of this search.
+    """
+    payload = call.read(ViewSearch)
+    with services.store.snapshot() as read:
+        found = search_page(read, call.run_id, payload.query, payload.kinds, payload.cursor)
+    return shown(found, revision=found.revision)
 
 
 def news(services: Services, subscription: Subscription) -> Event:
