@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.cli.archive import Archive, copied, make_archive
 from tests.cli.installation import Installation, installed
 
 
@@ -21,3 +23,16 @@ def fresh() -> Iterator[Installation]:
     """An installation of this test alone."""
     with installed() as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def archive() -> Iterator[Archive]:
+    """Return what was left of an installation that stopped."""
+    with installed() as made:
+        yield make_archive(made)
+
+
+@pytest.fixture
+def file(archive: Archive, fresh: Installation) -> Path:
+    """Return a backup in the project of an installation that has no server."""
+    return copied(archive, fresh.project)
