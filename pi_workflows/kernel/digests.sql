@@ -29,7 +29,7 @@ FROM session_events WHERE segment_id = :segment_id ORDER BY event_seq
 
 -- name: blobs
 -- Every stored value.
-SELECT blob_hash, media_type, content FROM blobs
+SELECT blob_hash, media_type, byte_length, content FROM blobs
 
 -- name: view_content
 -- Every generated document.

@@ -42,7 +42,14 @@ CODES: Final = dict(
 
 # What a value does that no column of its type can hold: STRICT is held on writing alone, so that in
 # a file that SQLite itself finds broken a column may give anything.
-_WRONG_TYPES: Final = (AssertionError, LookupError, PayloadInvalid, TypeError, ValueError)
+_WRONG_TYPES: Final = (
+    AssertionError,
+    AttributeError,
+    LookupError,
+    PayloadInvalid,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)

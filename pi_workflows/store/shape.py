@@ -74,7 +74,10 @@ def check_shape(connection: Connection) -> None:
         Incompatible: Its identity, digest or shape differ; a note says where, for the log.
         apsw.Error: SQLite could not read it.
     """
-    difference = _identity_difference(connection) or _shape_difference(connection)
+    try:
+        difference = _identity_difference(connection) or _shape_difference(connection)
+    except UnicodeDecodeError:
+        difference = "a text of its schema is not UTF-8"
     if difference is not None:
         raise refusal(difference)
 
