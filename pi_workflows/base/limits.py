@@ -55,6 +55,8 @@ CLIENT_RECONNECT_MAX_MS: Final = 10_000
 CLIENT_RECONNECTS_MAX: Final = 12
 # Resends of a command whose reply was lost; then its outcome is unknown.
 CLIENT_RESEND_MS: Final = 30_000
+# Patches of one subscription that nobody took: above this a snapshot is the shorter way.
+CLIENT_BACKLOG_BYTES_MAX: Final = 1 * _MIB
 
 # --- Values --------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from pi_workflows.cli.outcome import DEADLINE, FAILED, Outcome, outcome_of
 from pi_workflows.cli.run_view import RunView, TraceItem
 from pi_workflows.cli.trace_pages import trace_after
 from pi_workflows.client.blocking import Client
-from pi_workflows.protocol.connection import Subscription
 from pi_workflows.protocol.envelope import Event, EventKind
+from pi_workflows.protocol.subscription import Subscription
 from pi_workflows.protocol.views import SubscriptionFailure
 
 # How often a live display moves.

@@ -28,10 +28,11 @@ from pi_workflows.client.endpoint import (
     not_started,
     unreachable,
 )
-from pi_workflows.protocol.connection import Pending, Subscription
+from pi_workflows.protocol.connection import Pending
 from pi_workflows.protocol.envelope import Event
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
+from pi_workflows.protocol.subscription import Subscription
 from pi_workflows.protocol.wire import Payload
 
 _READ_BYTES: Final = 65_536

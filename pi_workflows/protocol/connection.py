@@ -25,18 +25,15 @@ from pi_workflows.protocol.envelope import Event, EventKind, Hello, Request, Res
 from pi_workflows.protocol.frames import FrameReader
 from pi_workflows.protocol.operations import OPERATIONS, Operation, OperationClass, read_payload
 from pi_workflows.protocol.reply import Reply
-from pi_workflows.protocol.views import (
-    FailureReason,
-    SubscriptionFailure,
-    ViewRunsWatch,
-    ViewRunUnwatch,
-    ViewRunWatch,
-)
+from pi_workflows.protocol.subscription import Subscription
+from pi_workflows.protocol.views import FailureReason, SubscriptionFailure, ViewRunUnwatch
 from pi_workflows.protocol.wire import Payload
 
 _LOST: Final = "The connection to the server was lost."
 _REFUSED: Final = "The server refused to go on with a subscription."
 _EXHAUSTED: Final = "The server could not be reached again."
+# Events whose revision is the run's: a client that took one has the run at it.
+_AT_REVISION: Final = frozenset({EventKind.RUN_SNAPSHOT, EventKind.RUN_PATCH})
 
 
 @dataclass(slots=True, eq=False)
@@ -61,36 +58,6 @@ class Pending:
         return self.result
 
 
-@dataclass(slots=True, eq=False)
-class Subscription:
-    """News of one run, or of the run list when `run_id` is None.
-
-    Attributes:
-        subscription_id: The same through all connections.
-        run_id: The run that is watched.
-        revision: The presentation revision of the newest event that was taken.
-        limit: How many runs a list shows.
-        is_begun: Whether the server has accepted it once.
-    """
-
-    subscription_id: str
-    run_id: str | None
-    revision: int | None = None
-    limit: int | None = None
-    is_begun: bool = False
-
-    @property
-    def operation(self) -> Operation:
-        """The operation that begins it."""
-        return Operation.VIEW_RUNS_WATCH if self.run_id is None else Operation.VIEW_RUN_WATCH
-
-    def payload(self) -> Payload:
-        """Return what begins it, or restores it from the newest revision that was taken."""
-        if self.run_id is None:
-            return ViewRunsWatch(subscription_id=self.subscription_id, limit=self.limit)
-        return ViewRunWatch(subscription_id=self.subscription_id, revision=self.revision)
-
-
 class ClientState:
     """Everything that a client knows, whatever connection it has.
 
@@ -113,8 +80,9 @@ class ClientState:
         self._outgoing = bytearray()
         self._pending: dict[str, Pending] = {}
         self._subscriptions: dict[str, Subscription] = {}
-        # The newest event of each subscription: every kind supersedes the one before it.
-        self._events: dict[str, Event] = {}
+        # Those that have something to tell, the one that waits longest first. A subscription that
+        # has ended may still have its last event here.
+        self._telling: dict[str, Subscription] = {}
 
     @property
     def is_ready(self) -> bool:
@@ -184,7 +152,7 @@ class ClientState:
             elif isinstance(message, Response):
                 self._answered(message)
             else:
-                self._told(message)
+                self._told(message, len(frame.content))
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -257,7 +225,12 @@ class ClientState:
     # --- subscriptions ---------------------------------------------------------------------------
 
     def watch(
-        self, run_id: str | None, *, revision: int | None = None, limit: int | None = None
+        self,
+        run_id: str | None,
+        *,
+        revision: int | None = None,
+        limit: int | None = None,
+        is_mirrored: bool = False,
     ) -> tuple[Subscription, Pending]:
         """Subscribe to a run, or to the run list.
 
@@ -265,6 +238,7 @@ class ClientState:
             run_id: The run; None for the list.
             revision: The newest presentation revision that the caller has of the run.
             limit: How many runs the list shows.
+            is_mirrored: Only `take_event` of this subscription gives its events.
 
         Returns:
             The subscription and its first request; a refusal of it ends the subscription.
@@ -273,7 +247,9 @@ class ClientState:
             PayloadInvalid: The server would refuse it; nothing was sent.
             Unavailable: `versionMismatch`.
         """
-        subscription = Subscription(self._new_id("subscription"), run_id, revision, limit)
+        subscription = Subscription(
+            self._new_id("subscription"), run_id, revision, limit, is_mirrored
+        )
         pending = self.request(subscription.operation, subscription.payload(), run_id=run_id)
         pending.subscription = subscription
         self._subscriptions[subscription.subscription_id] = subscription
@@ -282,7 +258,7 @@ class ClientState:
     def unwatch(self, subscription: Subscription) -> Pending | None:
         """End a subscription. Returns the request that tells the server, when it is connected."""
         self._subscriptions.pop(subscription.subscription_id, None)
-        self._events.pop(subscription.subscription_id, None)
+        self._telling.pop(subscription.subscription_id, None)
         for pending in tuple(self._pending.values()):
             if pending.subscription is subscription:
                 self.give_up(pending)
@@ -291,17 +267,35 @@ class ClientState:
         payload = ViewRunUnwatch(subscription_id=subscription.subscription_id)
         return self.request(Operation.VIEW_RUN_UNWATCH, payload)
 
+    def restart(self, subscription: Subscription) -> None:
+        """Ask for a snapshot of a run that is watched; the patches on the way are dropped."""
+        subscription.revision = None
+        subscription.awaits_snapshot = True
+        subscription.backlog.clear()
+        self._telling.pop(subscription.subscription_id, None)
+        if self.is_ready and subscription.subscription_id in self._subscriptions:
+            self._restore(subscription, None)
+
     def take_event(self, subscription: Subscription | None = None) -> Event | None:
-        """Return the newest event not yet taken: of one subscription, or of any."""
+        """Return the oldest event not yet taken.
+
+        Args:
+            subscription: Whose; of any that has no mirror when None.
+
+        Returns:
+            The event, or None. A whole view or list replaces what was told before it; patches come
+            one by one.
+        """
         if subscription is None:
-            name = next(iter(self._events), None)
-        else:
-            name = subscription.subscription_id
-        event = self._events.pop(name, None) if name is not None else None
-        if event is not None and event.event is EventKind.RUN_SNAPSHOT:
-            watched = self._subscriptions.get(event.subscription_id)
-            if watched is not None:
-                watched.revision = event.revision
+            subscription = next((s for s in self._telling.values() if not s.is_mirrored), None)
+        if subscription is None:
+            return None
+        event = subscription.backlog.take()
+        self._telling.pop(subscription.subscription_id, None)
+        if subscription.backlog:
+            self._telling[subscription.subscription_id] = subscription
+        if event is not None and event.event in _AT_REVISION:
+            subscription.revision = event.revision
         return event
 
     # --- what came -------------------------------------------------------------------------------
@@ -316,7 +310,10 @@ class ClientState:
         if hello.package_version != self._package_version:
             self._tell_all("version_mismatch", self._version_refusal().message)
             self._subscriptions.clear()
-        first = {p.subscription.subscription_id: p for p in owed if p.subscription}
+        first: dict[str, Pending] = {}
+        for pending in owed:
+            if pending.subscription is not None:
+                first.setdefault(pending.subscription.subscription_id, pending)
         for name, subscription in self._subscriptions.items():
             self._restore(subscription, first.get(name))
         for pending in owed:
@@ -344,21 +341,33 @@ class ClientState:
             self._tell(subscription, reason, reply.error or _REFUSED)
         self._subscriptions.pop(subscription.subscription_id, None)
 
-    def _told(self, event: Event) -> None:
-        """Keep the newest event of a subscription."""
-        if event.subscription_id in self._subscriptions:
-            self._events[event.subscription_id] = event
-            if event.event is EventKind.UNAVAILABLE:
-                del self._subscriptions[event.subscription_id]
+    def _told(self, event: Event, size_bytes: int) -> None:
+        """Keep an event of a subscription."""
+        subscription = self._subscriptions.get(event.subscription_id)
+        if subscription is None:
+            return
+        if event.event is EventKind.RUN_SNAPSHOT:
+            subscription.awaits_snapshot = False
+        elif event.event is EventKind.RUN_PATCH and subscription.awaits_snapshot:
+            return
+        if not subscription.backlog.put(event, size_bytes):
+            self.restart(subscription)
+            return
+        self._telling.setdefault(event.subscription_id, subscription)
+        if event.event is EventKind.UNAVAILABLE:
+            del self._subscriptions[event.subscription_id]
 
     def _tell(self, subscription: Subscription, reason: FailureReason, message: str) -> None:
         """Give a subscription an event of our own."""
-        self._events[subscription.subscription_id] = Event(
+        failure = SubscriptionFailure(reason_code=reason, message=message)
+        event = Event(
             subscription_id=subscription.subscription_id,
             event=EventKind.UNAVAILABLE,
-            payload=SubscriptionFailure(reason_code=reason, message=message).document(),
+            payload=failure.document(),
             run_id=subscription.run_id,
         )
+        subscription.backlog.put(event)
+        self._telling.setdefault(subscription.subscription_id, subscription)
 
     def _tell_all(self, reason: FailureReason, message: str) -> None:
         """Give every subscription that the server had accepted an event of our own."""

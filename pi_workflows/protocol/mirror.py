@@ -6,58 +6,18 @@ it may be shown, and nothing may be decided on it before a fresh one came.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Final
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid, ProtocolViolation
+from pi_workflows.protocol.change import Change
 from pi_workflows.protocol.deltas import RunViewDocument, Section, apply_delta
 from pi_workflows.protocol.envelope import Event, EventKind
 from pi_workflows.protocol.run_patch import RunPatch
 from pi_workflows.protocol.views import SubscriptionFailure
 
 _VIEW_SCHEMA: Final = "pi-workflows.run-view.v1"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a mirror took.
-
-    Attributes:
-        is_snapshot: The whole view, or the whole list, was replaced.
-        is_display: What people are told changed: `display`, `live` or `possiblyInterrupted`.
-        targets: The targets that changed since, such as `timeline/trace:tail`, with the newest
-            revision of each.
-        stale: The sections that are older than the view because of it.
-        failure: Why the subscription tells nothing, for now or for good.
-        fault: The code of what a frame did wrong; the view is the one before it.
-    """
-
-    is_snapshot: bool = False
-    is_display: bool = False
-    targets: Mapping[str, int] = field(default_factory=dict[str, int])
-    stale: frozenset[Section] = frozenset()
-    failure: SubscriptionFailure | None = None
-    fault: str | None = None
-
-    @property
-    def is_end(self) -> bool:
-        """Whether nothing more will come: the subscription failed for good."""
-        return self.failure is not None and self.failure.reason_code != "connection_lost"
-
-    def then(self, later: Change) -> Change:
-        """Return this change and a later one as one. What a snapshot replaced is forgotten."""
-        if later.is_snapshot:
-            return later
-        return Change(
-            is_snapshot=self.is_snapshot,
-            is_display=self.is_display or later.is_display,
-            targets={**self.targets, **later.targets},
-            stale=self.stale | later.stale,
-            failure=later.failure,
-            fault=later.fault or self.fault,
-        )
 
 
 class RunMirror:
@@ -116,21 +76,16 @@ class RunMirror:
         Returns:
             What changed. A frame at fault changes nothing but `is_stale` and `needs_watch`.
         """
+        was_stale = self.is_stale
         try:
-            match event.event:
-                case EventKind.RUN_SNAPSHOT:
-                    return self._replace(event)
-                case EventKind.RUN_PATCH:
-                    return self._patch(event)
-                case EventKind.UNAVAILABLE:
-                    self._is_behind = True
-                    return Change(failure=SubscriptionFailure.parse(event.payload))
-                case _:
-                    return self._refuse("eventUnknown")
+            change = self._take(event)
         except PayloadInvalid:
-            return self._refuse("eventInvalid")
+            change = self._refuse("eventInvalid")
         except ProtocolViolation as violation:
-            return self._refuse(violation.reason_code)
+            change = self._refuse(violation.reason_code)
+        if was_stale and not (self.is_stale or change.is_snapshot):
+            return replace(change, is_restored=True)
+        return change
 
     def take_view(self, view: Json) -> Change:
         """Take the answer of `view.run.get`, which brings every section up to date.
@@ -148,6 +103,19 @@ class RunMirror:
         if self._revision is not None and revision < self._revision:
             return Change()
         return self._accept(document, revision, is_behind=self._is_behind)
+
+    def _take(self, event: Event) -> Change:
+        """Take an event, or raise what is wrong with it."""
+        match event.event:
+            case EventKind.RUN_SNAPSHOT:
+                return self._replace(event)
+            case EventKind.RUN_PATCH:
+                return self._patch(event)
+            case EventKind.UNAVAILABLE:
+                self._is_behind = True
+                return Change(failure=SubscriptionFailure.parse(event.payload))
+            case _:
+                return self._refuse("eventUnknown")
 
     def _replace(self, event: Event) -> Change:
         """Take a snapshot."""

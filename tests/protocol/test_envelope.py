@@ -14,6 +14,7 @@ from pi_workflows.base.limits import ENVELOPE_ID_BYTES_MAX, ERROR_CHARS_MAX, REV
 from pi_workflows.protocol import envelope, frames
 from pi_workflows.protocol.envelope import Event, EventKind, FromServer, Hello, Request, Response
 from pi_workflows.protocol.operations import Operation
+from pi_workflows.protocol.run_patch import Delta, PatchOperation, RunPatch
 
 _REQUEST: dict[str, Json] = {
     "schema": "pi-workflows.client.v1",
@@ -73,6 +74,36 @@ _MESSAGES: dict[str, FromServer | Request] = {
         event=EventKind.RUN_SNAPSHOT,
         payload=canonical.fragment(b'{"runId":"build-1"}'),
         revision=4,
+        run_id="build-1",
+    ),
+    "event-run-patch": Event(
+        subscription_id="subscription-1",
+        event=EventKind.RUN_PATCH,
+        payload=RunPatch(
+            run_id="build-1",
+            from_revision=4,
+            to_revision=5,
+            display={"status": "running"},
+            live=True,
+            possibly_interrupted=False,
+            deltas=(
+                Delta(
+                    revision=5,
+                    index=0,
+                    target_type="timeline",
+                    target_key="trace:tail",
+                    patch=(
+                        PatchOperation(
+                            op="append", path="/items", value=[canonical.fragment(b'{"seq":3}')]
+                        ),
+                        PatchOperation(op="replace", path="/total", value=3),
+                        PatchOperation(op="add", path="/last", value=None),
+                        PatchOperation(op="remove", path="/first"),
+                    ),
+                ),
+            ),
+        ).document(),
+        revision=5,
         run_id="build-1",
     ),
     "event-unavailable": Event(

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
 from pi_workflows.base.limits import PAGE_ITEMS_MAX
+from pi_workflows.protocol.change import Change
 from pi_workflows.protocol.envelope import Event, EventKind
-from pi_workflows.protocol.mirror import Change, RunMirror
+from pi_workflows.protocol.mirror import RunMirror
 from tests.protocol.run_news import (
     PAUSED,
     RUN,
@@ -436,7 +437,8 @@ def test_a_lost_connection_makes_the_view_one_to_look_at() -> None:
         assert (mirror.is_stale, mirror.needs_watch) == (True, False)
         mirror.take(patch(3, 3))
         assert mirror.is_stale
-        mirror.take(event)
+        change = mirror.take(event)
+        assert change.is_restored != change.is_snapshot
         assert not mirror.is_stale
 
 
@@ -478,6 +480,18 @@ def test_changes_add_up() -> None:
     whole = Change(is_snapshot=True, is_display=True)
     assert first.then(whole) == whole
     assert whole.then(second).is_snapshot
+    assert second.then(Change()) == second
+
+
+def test_a_failure_counts_until_it_is_over() -> None:
+    """Whoever looks late learns that the view is old, unless it is current again."""
+    failure = _mirror().take(unavailable("connection_lost"))
+    assert failure.then(Change(is_display=True)).failure == failure.failure
+    restored = failure.then(Change(is_restored=True))
+    assert (restored.failure, restored.is_restored) == (None, True)
+    assert not restored.then(failure).is_restored
+    assert not restored.then(Change(fault="revisionGap")).is_restored
+    assert restored.then(Change(is_display=True)).is_restored
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=12))
