@@ -187,6 +187,63 @@ def test_a_flipped_byte_is_found(
     assert missed == []
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("UPDATE blobs SET byte_length = byte_length + 1 WHERE rowid = 5", "blobDigest"),
+        (
+            (
+                "UPDATE blobs SET media_type = 'text/plaim' WHERE blob_hash ="
+                " (SELECT error_hash FROM runs WHERE error_hash IS NOT NULL)"
+            ),
+            "blobMedia",
+        ),
+        (
+            "UPDATE run_sources SET source_ref = CAST(x'ff' AS TEXT) WHERE mount_path <> ''",
+            "replay",
+        ),
+    ],
+)
+def test_what_no_check_of_sqlite_sees_is_found(
+    small: Path, tmp_path: Path, change: str, code: str
+) -> None:
+    """A CHECK is not read in a file that may only be read, and a text may be any bytes."""
+    file = tmp_path / "edited.sqlite"
+    file.write_bytes(small.read_bytes())
+    with closing(connect(str(file))) as connection:
+        connection.pragma("ignore_check_constraints", 1)
+        connection.execute(change)
+        assert connection.changes() == 1
+    assert code in found(file)
+
+
+@pytest.mark.parametrize(("tree", "column"), [("blobs", 3), ("events", 8)])
+def test_a_value_of_another_type_ends_no_check(
+    small: Path, tmp_path: Path, tree: str, column: int
+) -> None:
+    """Bytes that became text are damage that is reported, not a reason to stop."""
+    data = bytearray(small.read_bytes())
+    wanted = (tree, column, "record header")
+    offsets = [
+        offset
+        for offset, place in enumerate(FileMap(bytes(data)).places)
+        if (place.tree, place.column, place.part) == wanted
+    ]
+    data[offsets[-1]] ^= 1
+    file = tmp_path / "damaged.sqlite"
+    file.write_bytes(data)
+    assert "integrity" in found(file)
+
+
+def test_a_schema_that_is_no_text_is_refused(small: Path, tmp_path: Path) -> None:
+    """SQLite takes any byte inside of quotes."""
+    data = bytearray(small.read_bytes())
+    data[data.index(b"timedOut")] ^= 0x80
+    file = tmp_path / "damaged.sqlite"
+    file.write_bytes(data)
+    assert found(file) == ("Incompatible:stateIncompatible",)
+
+
 def _put(file: Path, offset: int, data: bytes | bytearray) -> None:
     """Write one byte of data where it belongs."""
     with file.open("r+b") as opened:
