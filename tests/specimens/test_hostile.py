@@ -25,13 +25,9 @@ from pi_workflows.store.inactive import create_scratch, open_inactive
 from pi_workflows.store.snapshot import Snapshot
 from projections import route
 from tests.kernel.harness import START_MS
+from tests.specimens.refusal import REFUSAL
 
 ROOT = Path(__file__).resolve().parents[2]
-REFUSAL = (
-    "Pi Workflows durable state is incompatible. Back up and move state.sqlite with its -wal and "
-    "-shm files, then start Pi Workflows to create a new state.sqlite database. The incompatible "
-    "state was not changed."
-)
 EPOCH = Statement("epoch", "SELECT epoch FROM workflow_host_state")
 UPDATED = Statement("updated", "SELECT updated_at FROM schema_meta")
 # Of the three commits of a log, those that it still holds whole.
