@@ -116,13 +116,13 @@ class _Look:
 
     def _doubtful(self, effect: EffectItem) -> Standing:
         """Nobody knows whether an effect happened."""
-        since = self._since(effect.updated_at)
+        since, tries = self._since(effect.updated_at), max(1, effect.attempts)
         command = f"effects resolve {effect.effect_id} confirm --evidence 'what you saw'"
         return Standing(
             "effectAmbiguous",
-            f"Nobody knows whether the effect {effect.effect_type} of {effect.node_path} happened"
-            f" (try {max(1, effect.attempts)}), {since}; a person has to confirm it, retry it or"
-            " reject it.",
+            f"Nobody has known {since} whether the effect {effect.effect_type} of"
+            f" {effect.node_path} happened (try {tries}); a person has to confirm,"
+            " retry or reject it.",
             f"{PROGRAM} {command}",
         )
 
@@ -139,18 +139,19 @@ class _Look:
             why = f": {self._error(state.error)}"
         command = None if status == "completed" else self._command("restart")
         code = "timedOut" if status == "timed_out" else status
-        return Standing(code, f"{how} {self._at(at_ms)}, after {took}{why}.", command)
+        when = self._ago(at_ms)
+        return Standing(code, f"{how} {when}, {took} after it was asked for{why}.", command)
 
     def _paused(self) -> Standing:
         """It is paused."""
         item = self._newest("run.paused")
         by = f" by {_actor(item)}" if item is not None else ""
-        since = f" {self._since(item.at)}" if item is not None else ""
+        when = f" {self._ago(item.at)}" if item is not None else ""
         leaves = ""
         if self.view.queue.status in _HELD:
             node = self.view.state.current_node
             leaves = f"; its runner still finishes {node}" if node is not None else ""
-        return Standing("paused", f"It is paused{by}{since}{leaves}.", self._command("resume"))
+        return Standing("paused", f"It was paused{by}{when}{leaves}.", self._command("resume"))
 
     def _waiting(self) -> Standing:
         """It waits for an answer."""
@@ -164,7 +165,7 @@ class _Look:
         if request.kind in ("checkpoint", "decision"):
             command = f"{self._command('answer')} {answer_example(contract)}"
         since = self._since(request.created_at)
-        sentence = f"{request.node_id} waits for an answer ({request.kind}) {since}{asks}"
+        sentence = f"{request.node_id} has waited for an answer ({request.kind}) {since}{asks}"
         return Standing("waiting", closed(sentence), command)
 
     def _held(self) -> Standing | None:
@@ -177,13 +178,13 @@ class _Look:
         named = f" (claim {number})" if number is not None else ""
         verb = "has" if self.is_live else "had"
         begun = self._newest("attempt.started")
+        if view.queue.status == "starting" and claim is not None:
+            return Standing(
+                "starting", f"A runner{named} was started for it {self._ago(claim.at)}."
+            )
         if view.state.current_node is None or begun is None:
             since = f" {self._since(self._items[0].at)}" if self._items else ""
-            is_starting = view.queue.status == "starting"
-            what = f"{verb} been started for it" if is_starting else f"{verb} it between two nodes"
-            return Standing(
-                "starting" if is_starting else "running", f"A runner{named} {what}{since}."
-            )
+            return Standing("running", f"A runner{named} {verb} had it between two nodes{since}.")
         since = self._since(begun.at)
         return Standing(
             "running",
@@ -207,11 +208,11 @@ class _Look:
         code = self.view.queue.error_code
         since = f" {self._since(item.at)}" if item is not None else ""
         if code is None:
-            return Standing("resumable", f"It stands still{since}.", self._command("resume"))
+            return Standing("resumable", f"It has stood still{since}.", self._command("resume"))
         detail = item.payload.get("detail") if item is not None else None
         why = f": {one_line(detail)}" if isinstance(detail, str) else ""
         what = _STOPPED.get(code, "It stopped because of an error")
-        sentence = f"{what} ({code}), and it stands still{since}{why}"
+        sentence = f"{what} ({code}), and it has stood still{since}{why}"
         return Standing(code, closed(sentence), self._command("resume"))
 
     def _queued(self) -> Standing:
@@ -225,7 +226,7 @@ class _Look:
         )  # fmt: skip
         since_ms = max(again_at or 0, item.at if item is not None else self.view.state.created_at)
         is_answered = item is not None and item.type == "request.submitted"
-        what = "Its answer was accepted, and it waits" if is_answered else "It waits"
+        what = "Its answer was accepted, and it has waited" if is_answered else "It has waited"
         sentence = f"{what} for a free runner {self._since(since_ms)}{self._others()}."
         return Standing("answered" if is_answered else "queued", sentence)
 
@@ -303,11 +304,11 @@ class _Look:
 
     def _since(self, at_ms: int) -> str:
         """Return since when something is so, and for how long."""
-        return f"since {self._at(at_ms)}"
+        return f"since {self._clock(at_ms)} ({duration(self.now_ms - at_ms)})"
 
-    def _at(self, at_ms: int) -> str:
-        """Return a moment and how far it lies back."""
-        return f"{self._clock(at_ms)} ({duration(self.now_ms - at_ms)})"
+    def _ago(self, at_ms: int) -> str:
+        """Return when something was, and how long ago."""
+        return f"at {self._clock(at_ms)} ({duration(self.now_ms - at_ms)} ago)"
 
     def _clock(self, at_ms: int) -> str:
         """Return a moment to the second."""

@@ -197,61 +197,61 @@ class Case:
     is_worked_on: bool = False
 
 
-_AGO: Final = "<moment> (50.0 s)"
+_SINCE: Final = "since <moment> (50.0 s)"
+_AGO: Final = "at <moment> (50.0 s ago)"
 CASES: Final = (
     Case(
         _queued,
         "queued",
-        f"It waits for a free runner since {_AGO}; 1 other run queued, 0 running.",
+        f"It has waited for a free runner {_SINCE}; 1 other run queued, 0 running.",
     ),
     Case(
         _starting,
         "starting",
-        f"A runner (claim 1) has been started for it since {_AGO}.",
+        f"A runner (claim 1) was started for it {_AGO}.",
         is_worked_on=True,
     ),
     Case(
         _between,
         "running",
-        f"A runner (claim 1) has it between two nodes since {_AGO}.",
+        f"A runner (claim 1) has had it between two nodes {_SINCE}.",
         is_worked_on=True,
     ),
     Case(
         _working,
         "running",
-        f"A runner (claim 1) has worked on one since {_AGO}.",
+        f"A runner (claim 1) has worked on one {_SINCE}.",
         is_worked_on=True,
     ),
     Case(
         _applying,
         "running",
-        f"A runner (claim 1) has worked on deploy since {_AGO},"
-        " and applies its effect deploy (try 1).",
+        f"A runner (claim 1) has worked on deploy {_SINCE}, and applies its effect deploy (try 1).",
         is_worked_on=True,
     ),
     Case(_working, "lost", "Its runner was lost; the server is recovering it."),
     Case(
         gate,
         "waiting",
-        f"gate waits for an answer (checkpoint) since {_AGO}: Which way?",
+        f"gate has waited for an answer (checkpoint) {_SINCE}: Which way?",
         'pi-workflows answer run-1 \'{"route":"a"}\'',
     ),
     Case(
         _answered,
         "answered",
-        f"Its answer was accepted, and it waits for a free runner since {_AGO};"
+        f"Its answer was accepted, and it has waited for a free runner {_SINCE};"
         " 0 other runs queued, 0 running.",
     ),
     Case(
         _paused,
         "paused",
-        f"It is paused by a person since {_AGO}.",
+        f"It was paused by a person {_AGO}.",
         "pi-workflows resume run-1",
     ),
     Case(
         _pausing,
         "paused",
-        f"It is paused by a local command since {_AGO}; its runner still finishes deploy.",
+        f"It was paused by a local command {_AGO}; its runner still finishes deploy.",
         "pi-workflows resume run-1",
         is_worked_on=True,
     ),
@@ -264,48 +264,48 @@ CASES: Final = (
     Case(
         _stuck,
         "runnerNoProgress",
-        "Its runners keep ending without a new step (runnerNoProgress), and it stands still"
-        f" since {_AGO}: 3 runners in a row ended without a new step: exit code 9.",
+        "Its runners keep ending without a new step (runnerNoProgress), and it has stood still"
+        f" {_SINCE}: 3 runners in a row ended without a new step: exit code 9.",
         "pi-workflows resume run-1",
     ),
     Case(
         _changed,
         "workflowSourceChanged",
         "The workflow's files changed since the run started (workflowSourceChanged), and it"
-        f" stands still since {_AGO}: /project/sample_workflow.py is not as it was.",
+        f" has stood still {_SINCE}: /project/sample_workflow.py is not as it was.",
         "pi-workflows resume run-1",
     ),
     Case(
         _doubtful,
         "effectAmbiguous",
-        "Nobody knows whether the effect deploy of deploy happened (try 1), since"
-        f" {_AGO}; a person has to confirm it, retry it or reject it.",
+        f"Nobody has known {_SINCE} whether the effect deploy of deploy happened (try 1);"
+        " a person has to confirm, retry or reject it.",
         "pi-workflows effects resolve <effect> confirm --evidence 'what you saw'",
     ),
-    Case(_completed, "completed", f"It completed {_AGO}, after 0.0 s."),
+    Case(_completed, "completed", f"It completed {_AGO}, 0.0 s after it was asked for."),
     Case(
         _failed,
         "failed",
-        f"It failed {_AGO}, after 0.0 s: it did not work (nodeFailed).",
+        f"It failed {_AGO}, 0.0 s after it was asked for: it did not work (nodeFailed).",
         "pi-workflows restart run-1",
     ),
     Case(
         _timed_out,
         "timedOut",
-        f"It timed out {_AGO}, after 0.0 s: it did not work (nodeFailed).",
+        f"It timed out {_AGO}, 0.0 s after it was asked for: it did not work (nodeFailed).",
         "pi-workflows restart run-1",
     ),
     Case(
         _cancelled,
         "cancelled",
-        f"It was cancelled by a local command {_AGO}, after 0.0 s.",
+        f"It was cancelled by a local command {_AGO}, 0.0 s after it was asked for.",
         "pi-workflows restart run-1",
     ),
     Case(
         _unsettled,
         "effectAmbiguous",
-        "Nobody knows whether the effect deploy of deploy happened (try 1), since"
-        f" {_AGO}; a person has to confirm it, retry it or reject it.",
+        f"Nobody has known {_SINCE} whether the effect deploy of deploy happened (try 1);"
+        " a person has to confirm, retry or reject it.",
         "pi-workflows effects resolve <effect> confirm --evidence 'what you saw'",
     ),
 )
@@ -361,7 +361,7 @@ def test_a_file_has_no_queue(bench: Harness) -> None:
     """How many others wait is told of a live server only."""
     _queued(bench)
     assert plain(stands(bench, is_live=False).sentence) == (
-        "It waits for a free runner since <moment> (0.0 s)."
+        "It has waited for a free runner since <moment> (0.0 s)."
     )
 
 
