@@ -12,12 +12,12 @@ from typing import Final
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid, RevisionConflict, WrongUsage
-from pi_workflows.cli.content import plain
 from pi_workflows.cli.escaping import escaped, escaped_lines
 from pi_workflows.cli.form import Field, fields_of
 from pi_workflows.cli.outline import value_lines
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.values import json_or_text
+from pi_workflows.protocol.artifact import plain
 
 _INDENT: Final = "  "
 _LINES_MAX: Final = 40

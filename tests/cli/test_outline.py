@@ -33,9 +33,18 @@ JSON = st.recursive(
         ({"text": "one\ntwo\n"}, ["text:", "  one", "  two"]),
         ({"\x1b[2J": "\x9b"}, [r"\x1b[2J: \x9b"]),
         (
-            {"$artifact": {"path": "p", "bytes": 20_480, "sha256": "0"}},
+            {
+                "$artifact": {
+                    "path": f"artifacts/sha256/{'0' * 64}.json",
+                    "mediaType": "application/json",
+                    "bytes": 20_480,
+                    "sha256": "0" * 64,
+                    "opaque": True,
+                }
+            },
             ["(20 KiB, not shown here)"],
         ),
+        ({"$artifact": {"bytes": 20_480}}, ["$artifact:", "  bytes: 20480"]),
     ],
 )
 def test_lines(value: Json, lines: list[str]) -> None:

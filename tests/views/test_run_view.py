@@ -18,12 +18,12 @@ from pi_workflows.base.limits import (
     SNAPSHOT_BYTES_MAX,
     VIEW_DEFINITION_BYTES_MAX,
 )
-from pi_workflows.cli.content import plain
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.domain.run.claim import FailLaunch, LoseRunner
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
+from pi_workflows.protocol.artifact import plain
 from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.run_view import run_view
 from tests.kernel.harness import Harness, ask, begin, definition, end, finish

@@ -13,7 +13,7 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.limits import INLINE_BYTES_MAX, VALUE_DEPTH_MAX
-from pi_workflows.cli.content import plain
+from pi_workflows.protocol.artifact import plain
 from pi_workflows.views.value import Value, embed, embedded, escaped, parse_path
 from tests.kernel.harness import Harness
 
