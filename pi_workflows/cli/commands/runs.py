@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from pi_workflows.base.limits import PAGE_ITEMS_MAX, RUNS_SHOWN_DEFAULT
+from pi_workflows.base.limits import (
+    PAGE_ITEMS_MAX,
+    RUNS_SEARCHED_DEFAULT,
+    RUNS_SHOWN_DEFAULT,
+    SEARCH_QUERY_CHARS_MAX,
+)
 from pi_workflows.cli.command import command
 from pi_workflows.cli.commands.arguments import DeadlineOption, FileOption, RunArgument
 from pi_workflows.cli.help import RUNS
@@ -24,6 +30,15 @@ Status = Literal[
     "timed_out",
     "cancelled",
 ]
+
+
+class Kind(StrEnum):
+    """What is looked through; typer takes several values of nothing else."""
+
+    NODES = "nodes"
+    ERRORS = "errors"
+    OUTPUTS = "outputs"
+    ENTRIES = "entries"
 
 
 def declare(app: typer.Typer) -> None:
@@ -46,6 +61,16 @@ def declare(app: typer.Typer) -> None:
         panel=RUNS,
         examples=("explain repo-health-k3", "explain repo-health-k3 --file backup.sqlite"),
     )(explain)
+    command(
+        app,
+        "search",
+        panel=RUNS,
+        examples=(
+            "search 'no space left'",
+            "search timeout --run repo-health-k3 --kind errors",
+            "search deploy --kind nodes --kind outputs --file backup.sqlite",
+        ),
+    )(search)
 
 
 def runs(
@@ -104,3 +129,47 @@ def explain(invocation: Invocation, *, run: RunArgument, file: FileOption = None
     from pi_workflows.cli.explaining import explain_run
 
     return explain_run(invocation, run, file)
+
+
+def search(
+    invocation: Invocation,
+    *,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT",
+            help=f"What to look for, at most {SEARCH_QUERY_CHARS_MAX} characters; its case does"
+            " not matter.",
+        ),
+    ],
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="Search this run only.")
+    ] = None,
+    kind: Annotated[
+        list[Kind] | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Look through nodes, errors, outputs or entries only; may be repeated.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit",
+            metavar="COUNT",
+            min=1,
+            max=PAGE_ITEMS_MAX,
+            help="How many runs to search, the newest first.",
+        ),
+    ] = RUNS_SEARCHED_DEFAULT,
+    file: FileOption = None,
+) -> int:
+    """Find a text in node names, errors, outputs and captured sessions.
+
+    Writes one line for each match: run, step, node, what holds it, and the text around it. Says at
+    the end whether everything was searched. The exit code is 0 with a match, 1 without one.
+    """
+    from pi_workflows.cli.searching import Search, search_runs
+
+    return search_runs(invocation, Search(text, tuple(kind or ()), run, limit, file))
