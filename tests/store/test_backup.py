@@ -13,7 +13,7 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Corrupt, PayloadInvalid, Unavailable
 from pi_workflows.base.limits import BACKUP_STEP_PAGES
 from pi_workflows.base.sql import Statement
-from pi_workflows.store.backup import backup, copying
+from pi_workflows.store.backup import backup, check_source, copying
 from pi_workflows.store.header import read_header
 from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.log import events
@@ -376,8 +376,9 @@ def test_a_damaged_database_is_not_backed_up(tmp_path: Path) -> None:
         file.write(b"\xff" * 4096)
     damaged = path.read_bytes()
     store = open_store(tmp_path / "state")
-    with pytest.raises(Corrupt):
-        backup(store, tmp_path / "backup.sqlite")
+    for way in (backup, check_source):
+        with pytest.raises(Corrupt):
+            way(store, tmp_path / "backup.sqlite")
     assert names(tmp_path) == {"state"}
     store.close()
     assert path.read_bytes()[4096:] == damaged[4096:]
