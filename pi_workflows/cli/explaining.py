@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +9,7 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.cli.connection import ask, state_directory
 from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.output import Line, Output
+from pi_workflows.cli.output import Output
 from pi_workflows.cli.paragraph import wrapped
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.cli.source import source
@@ -67,24 +66,23 @@ def _write(output: Output, view: RunView, found: Standing, story: Story | None) 
         output.document(document)
         return
     if story is None:
-        output.styled(_standing_lines(found, view, output.columns))
+        _write_standing(output, view, found)
         return
     from pi_workflows.cli.story import story_lines  # noqa: PLC0415 - of a file only
 
     output.styled(story_lines(story, output.columns))
     if view.display.status not in _ENDED or found.code == "effectAmbiguous":
         output.styled([(), (("Where it stands", "bold"),)])
-        output.styled(_standing_lines(found, view, output.columns, indent="  "))
+        _write_standing(output, view, found, indent="  ")
 
 
-def _standing_lines(
-    found: Standing, view: RunView, columns: int | None, indent: str = ""
-) -> Iterator[Line]:
-    """Yield where a run stands, and what helps."""
-    for text in wrapped(escaped(found.sentence), columns, indent=len(indent)):
-        yield ((f"{indent}{text}", ""),)
+def _write_standing(output: Output, view: RunView, found: Standing, indent: str = "") -> None:
+    """Write where a run stands, and what helps."""
+    texts = wrapped(escaped(found.sentence), output.columns, indent=len(indent))
+    output.styled([((f"{indent}{text}", ""),) for text in texts])
     if found.command is not None:
-        yield ((f"{indent}  {escaped(found.command)}", "bold"),)
+        # It is copied, so that no end of it may be cut off.
+        output.line(f"{indent}  {found.command}")
         return
     what = "Nothing to do." if view.display.status in _ENDED else "Nothing to do: wait."
-    yield ((f"{indent}  {what}", "dim"),)
+    output.styled([((f"{indent}  {what}", "dim"),)])

@@ -39,6 +39,7 @@ from tests.kernel.harness import (
 )
 from tests.kernel.recovery import recover
 from tests.kernel.workflows import WORKFLOWS
+from tests.views.test_story_machine import parts_ms
 
 PLANTED: Final = "hunter2-planted"
 MINUTE_MS: Final = 60_000
@@ -216,9 +217,11 @@ LIVES: Final[tuple[Callable[[Harness], None], ...]] = (
 def test_stories(
     bench: Harness, snapshot: SnapshotAssertion, life: Callable[[Harness], None]
 ) -> None:
-    """A story is plain English in the past tense, and the same whenever it is told."""
+    """A story is plain English in the past tense, the same whenever told; its times add up."""
     life(bench)
     found = lines(told(bench))
+    totals = told(bench).totals
+    assert parts_ms(totals) == totals.wall_ms
     assert found == snapshot
     assert lines(told(bench)) == found
 
@@ -297,3 +300,14 @@ def test_a_wall_clock_that_is_set_back_takes_no_time(bench: Harness) -> None:
     bench.do(end("one", 1, elapsed_ms=5_000), permit=permit)
     totals = told(bench).totals
     assert (totals.wall_ms, totals.active_ms, totals.excess_ms) == (0, 5_000, 5_000)
+
+
+def test_a_stopped_server_interrupts_whatever_comes_next(bench: Harness) -> None:
+    """What passed since the last sign of life is told apart, also when a cancel comes first."""
+    permit = bench.launch()
+    bench.do(begin("one"), permit=permit)
+    bench.store.crash()
+    bench.clock.advance_ms(MINUTE_MS)
+    recover(bench, commands_max=1)
+    bench.do(CancelRun("run-1"))
+    assert told(bench).totals.interrupted_ms == MINUTE_MS
