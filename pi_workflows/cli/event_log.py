@@ -219,16 +219,15 @@ class _Lines:
 
     def _cells(self, event: LoggedEvent) -> dict[str, str]:
         """Return what stands in the columns of an event's line, each a safe text."""
-        cells = {
+        return {
             "seq": str(event.event_seq),
             "at": moment(event.at_ms),
             "actor": event.actor_type,
-            "run": self._run(event),
-            "type": event.event_type,
-            "node": _cut(event.node_id or _NOTHING, _NODE_CHARS_MAX),
-            "words": event_words(event),
+            "run": escaped(self._run(event)),
+            "type": escaped(event.event_type),
+            "node": escaped(_cut(event.node_id or _NOTHING, _NODE_CHARS_MAX)),
+            "words": escaped(event_words(event)),
         }
-        return {name: escaped(text) for name, text in cells.items()}
 
     def _run(self, event: LoggedEvent) -> str:
         """Return an event's run; a long ID as its beginning where a person reads it."""
