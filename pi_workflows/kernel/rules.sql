@@ -581,14 +581,14 @@ WHERE (s.status = 'recording') <> (s.finished_at IS NULL) OR (s.status = 'failed
 
 -- name: segment_rows
 -- What a capture holds is numbered 1..N in it and belongs to its run.
-SELECT s.run_id
+SELECT e.run_id
 FROM (
     SELECT segment_id, run_id, entry_seq, row_number() OVER (PARTITION BY segment_id ORDER BY entry_seq) AS expected
     FROM session_entries) AS e
 JOIN session_segments AS s ON s.segment_id = e.segment_id
 WHERE e.entry_seq <> e.expected OR e.run_id <> s.run_id
 UNION ALL
-SELECT s.run_id
+SELECT e.run_id
 FROM (
     SELECT segment_id, run_id, event_seq, row_number() OVER (PARTITION BY segment_id ORDER BY event_seq) AS expected
     FROM session_events) AS e

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 import apsw
 import pytest
 
-from tests.tidy.repository import File, files, module, modules
+from tests.tidy.repository import UNSHIPPED, File, files, module, modules
 from tests.tidy.statements import (
     SCHEMA,
     Statement,
@@ -31,7 +31,13 @@ _MAY_WRITE = {
 
 def _sql_files() -> tuple[File, ...]:
     """Return the files of named statements."""
-    found = tuple(file for file in files() if file.path.endswith(".sql") and file.path != SCHEMA)
+    found = tuple(
+        file
+        for file in files()
+        if file.path.endswith(".sql")
+        and file.path != SCHEMA
+        and not file.path.startswith(UNSHIPPED)
+    )
     assert found, "no SQL file"
     return found
 

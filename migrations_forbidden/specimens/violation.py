@@ -1,0 +1,71 @@
+"""What hands do to a sound database: for each code of a verification, the edits that violate it.
+
+Each file of `violations/` begins with comments that say what was done and, after `also:`, which
+other codes that violates too; statements follow, which find by data what they change. A file is
+called as the code, or as the code and, after a hyphen, one more way to violate it.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pi_workflows.store.driver import connect
+
+_FILES: Final = files("migrations_forbidden.specimens").joinpath("violations")
+_ALSO: Final = "-- also:"
+# A specimen keeps the runs that it is about in a table of its own connection.
+_HAS_VICTIM: Final = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'victim'"
+_VICTIMS: Final = "SELECT DISTINCT run_id FROM temp.victim"
+
+
+class Specimen(NamedTuple):
+    """One way to violate a code.
+
+    Attributes:
+        code: The code.
+        text: The statements.
+        also: Other codes that they violate, as far as rows alone tell.
+    """
+
+    code: str
+    text: str
+    also: frozenset[str]
+
+
+def specimens() -> dict[str, Specimen]:
+    """Return every specimen by the name of its file."""
+    found: dict[str, Specimen] = {}
+    for file in sorted(_FILES.iterdir(), key=lambda each: each.name):
+        name = file.name.removesuffix(".sql")
+        text = file.read_text(encoding="utf-8")
+        told = [line for line in text.split("\n") if line.startswith(_ALSO)]
+        also = frozenset(code.strip() for line in told for code in line[len(_ALSO) :].split(","))
+        found[name] = Specimen(name.partition("-")[0], text, also)
+    return found
+
+
+def violate(file: Path, name: str) -> tuple[str, ...]:
+    """Let a hand change a database.
+
+    Args:
+        file: A sound database that no server has open; it is changed in place.
+        name: Of the specimen.
+
+    Returns:
+        The runs that the change is about; none where no run has the rows.
+
+    Raises:
+        AssertionError: Nothing was changed: the database has no row that could be.
+    """
+    with closing(connect(str(file))) as connection:
+        connection.pragma("foreign_keys", 0)
+        connection.pragma("ignore_check_constraints", 1)
+        before = connection.serialize("main")
+        connection.execute(specimens()[name].text).fetchall()
+        assert connection.serialize("main") != before, f"{name}: nothing to change"
+        if not connection.execute(_HAS_VICTIM).fetchall():
+            return ()
+        return tuple(str(run_id) for (run_id,) in connection.execute(_VICTIMS).fetchall())

@@ -1,0 +1,7 @@
+-- The input of a run is overwritten with other bytes of the same length.
+
+CREATE TEMP TABLE victim AS
+SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
+
+UPDATE blobs SET content = zeroblob(byte_length)
+WHERE blob_hash = (SELECT input_hash FROM runs WHERE run_id = (SELECT run_id FROM victim));

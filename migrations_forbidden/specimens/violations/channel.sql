@@ -1,0 +1,12 @@
+-- A channel is said to have delivered what no effect did.
+
+CREATE TEMP TABLE value AS
+SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
+
+INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
+VALUES ('channel-x', 'channel', 'x', 0, 1, 1);
+INSERT INTO leases (resource_id, generation) VALUES ('channel-x', 0);
+INSERT INTO channels (channel_id, resource_id, adapter_type, profile_key, created_at)
+VALUES ('x', 'channel-x', 'telegram', 'default', 1);
+INSERT INTO channel_messages (message_id, channel_id, purpose, content_hash, status, created_at, updated_at)
+VALUES ('m', 'x', 'delivery', (SELECT digest FROM value), 'confirmed', 1, 1);

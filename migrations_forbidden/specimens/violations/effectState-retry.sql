@@ -1,0 +1,7 @@
+-- An effect that was applied is to be tried again.
+
+CREATE TEMP TABLE victim AS
+SELECT r.run_id, e.effect_id FROM effects AS e JOIN runs AS r ON r.resource_id = e.source_resource_id
+WHERE e.status = 'applied' AND e.attempt_count > 0 ORDER BY r.run_id LIMIT 1;
+
+UPDATE effects SET next_attempt_at = 1 WHERE effect_id = (SELECT effect_id FROM victim);

@@ -1,0 +1,3 @@
+-- The row of the live server is deleted.
+
+DELETE FROM workflow_host_state;

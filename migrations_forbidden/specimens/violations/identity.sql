@@ -1,0 +1,3 @@
+-- The file says that it is of another schema.
+
+UPDATE schema_meta SET schema_digest = zeroblob(32);

@@ -1,0 +1,8 @@
+-- An attempt has a second interval and no first.
+
+CREATE TEMP TABLE victim AS
+SELECT a.run_id, a.attempt_id FROM attempt_active_intervals AS i JOIN node_attempts AS a ON a.attempt_id = i.attempt_id
+WHERE i.ended_at IS NULL ORDER BY a.run_id LIMIT 1;
+
+UPDATE attempt_active_intervals SET interval_number = interval_number + 1
+WHERE attempt_id = (SELECT attempt_id FROM victim);

@@ -1,0 +1,16 @@
+-- A row of workflow_follow_ups belongs to a resource with another key.
+
+CREATE TEMP TABLE value AS
+SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
+CREATE TEMP TABLE victim AS
+SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
+
+INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
+VALUES ('follow_up-y', 'follow_up', 'y', 0, 1, 1);
+INSERT INTO leases (resource_id, generation) VALUES ('follow_up-y', 0);
+INSERT INTO workflow_follow_ups (
+    follow_up_id, resource_id, run_id, request_id, order_number, target_session_id, actor_type, source_type,
+    prompt_hash, status, created_at, updated_at)
+SELECT 'x', 'follow_up-y', run_id, 'q', 1, 's', 'human', 'x',
+       (SELECT digest FROM value), 'queued', 1, 1
+FROM victim;

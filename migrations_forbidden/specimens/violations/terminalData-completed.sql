@@ -1,0 +1,9 @@
+-- A run that succeeded has an error.
+
+CREATE TEMP TABLE value AS
+SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
+CREATE TEMP TABLE victim AS
+SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
+
+UPDATE runs SET error_hash = (SELECT digest FROM value)
+WHERE run_id = (SELECT run_id FROM victim);

@@ -1,0 +1,6 @@
+-- The cursor of a run's view is deleted.
+
+CREATE TEMP TABLE victim AS
+SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
+
+DELETE FROM viewer_runs WHERE run_id = (SELECT run_id FROM victim);
