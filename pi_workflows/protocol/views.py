@@ -37,8 +37,8 @@ DisplayStatus: TypeAlias = Literal[
 ]
 """What a person is told about a run."""
 
-PageKind: TypeAlias = Literal["steps", "trace"]
-"""What a page of a run holds."""
+PageKind: TypeAlias = Literal["steps", "trace", "trace_at_step", "updates"]
+"""What a page of a run holds. The cursor of `trace_at_step` is a step; of `trace` a `seq`."""
 
 
 FailureReason: TypeAlias = Literal[

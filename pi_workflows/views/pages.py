@@ -1,4 +1,4 @@
-"""Windows of what grows with a run: its steps, its trace, the updates of its nodes.
+"""Windows of what grows with a run: its steps, its trace, the progress of its nodes.
 
 Each is a range on a key, so that a page costs the same at any length of the run.
 """
@@ -17,7 +17,7 @@ from pi_workflows.domain.events import decode
 from pi_workflows.protocol.views import PageKind, RunPage
 from pi_workflows.views.facts import RunFacts, run_facts
 from pi_workflows.views.graph import graph_at
-from pi_workflows.views.heads import json_list, node_heads, step_total
+from pi_workflows.views.heads import Head, json_list, node_heads, step_total
 from pi_workflows.views.items import (
     StepRow,
     UpdateRow,
@@ -28,6 +28,7 @@ from pi_workflows.views.items import (
     update_item,
 )
 from pi_workflows.views.page import Page, around, window
+from pi_workflows.views.settlement import settled_seq
 
 SQL: Final = load(__package__, "pages.sql")
 
@@ -63,9 +64,10 @@ def run_page(
     Args:
         read: One consistent read.
         run_id: The run.
-        kind: `steps` or `trace`.
-        cursor: The index of an item, from 0; None is the end. In the trace it is the `seq` of the
-            last item that the caller has.
+        kind: What it holds: `steps`; `trace`, or the trace where a step settled,
+            `trace_at_step`; `updates`, the newest of each type and key.
+        cursor: The index of an item, from 0, or of the step; None is the end. In `trace` it is the
+            `seq` of the last item that the caller has.
         expected_revision: The presentation revision that the page has to be of.
 
     Returns:
@@ -80,23 +82,21 @@ def run_page(
         raise RevisionConflict(
             f"The view of run {run_id} is at revision {facts.revision}.", field="expectedRevision"
         )
-    if kind == "trace":
-        page = trace_page(read, facts, cursor)
-        return RunPage(
-            run_id=run_id,
-            revision=facts.revision,
-            kind=kind,
-            cursor=cursor,
-            start=page.start,
-            total=page.total,
-            items=tuple(page.documents),
-        )
-    total = step_total(read, run_id)
-    page = steps_page(read, run_id, total, cursor)
-    snapshot = read.document(Snapshot.parse, facts.definition_hash)
-    heads = node_heads(read, run_id, snapshot.nodes)
-    last = max(0, total - 1)
-    graph = graph_at(read, run_id, heads, last if cursor is None else min(cursor, last))
+    graph = None
+    match kind:
+        case "steps":
+            total = step_total(read, run_id)
+            page = steps_page(read, run_id, total, cursor)
+            last = max(0, total - 1)
+            heads = _heads(read, facts)
+            graph = graph_at(read, run_id, heads, last if cursor is None else min(cursor, last))
+        case "trace":
+            page = trace_page(read, facts, cursor)
+        case "trace_at_step":
+            page = trace_page(read, facts, _place_of_step(read, facts, cursor))
+        case "updates":
+            newest = [head.attempt_id for head in _heads(read, facts)]
+            page = updates_page(read, run_id, newest, cursor=cursor)
     return RunPage(
         run_id=run_id,
         revision=facts.revision,
@@ -105,10 +105,23 @@ def run_page(
         start=page.start,
         total=page.total,
         items=tuple(page.documents),
-        graph_steps=tuple(graph.steps.documents),
-        graph_cursor=graph.cursor,
-        taken_transitions=graph.transitions,
+        graph_steps=tuple(graph.steps.documents) if graph else None,
+        graph_cursor=graph.cursor if graph else None,
+        taken_transitions=graph.transitions if graph else None,
     )
+
+
+def _heads(read: Read, facts: RunFacts) -> list[Head]:
+    """Return the newest attempt of each node of a run."""
+    snapshot = read.document(Snapshot.parse, facts.definition_hash)
+    return node_heads(read, facts.run_id, snapshot.nodes)
+
+
+def _place_of_step(read: Read, facts: RunFacts, step_index: int | None) -> int | None:
+    """Return the index in the trace of a step's end; None, the end of all, behind the last step."""
+    if step_index is None or step_index >= step_total(read, facts.run_id):
+        return None
+    return settled_seq(read, facts, step_index) - 1
 
 
 def steps_page(
@@ -182,7 +195,12 @@ def _trace_item(read: Read, run_id: str, row: _TraceRow) -> dict[str, Json]:
 
 
 def updates_page(
-    read: Read, run_id: str, attempt_ids: Iterable[str], bytes_max: int = PAGE_BYTES_MAX
+    read: Read,
+    run_id: str,
+    attempt_ids: Iterable[str],
+    bytes_max: int = PAGE_BYTES_MAX,
+    *,
+    cursor: int | None = None,
 ) -> Page:
     """Return the newest update of each type and key, in the order in which they were published.
 
@@ -191,9 +209,10 @@ def updates_page(
         run_id: The run.
         attempt_ids: The newest attempt of each node: what an earlier one said is over.
         bytes_max: Bytes of the items.
+        cursor: The index of one; None is the last.
 
     Returns:
-        The last ones; the total counts the keys.
+        The page; the total counts the keys.
     """
     current = read.all(
         _Current,
@@ -206,11 +225,12 @@ def updates_page(
     newest = {(row.update_type, row.update_key): row.update_id for row in current}
     kept = set(newest.values())
     listed = [row.update_id for row in current if row.update_id in kept]
-    places = window(len(listed), None)
+    places = window(len(listed), cursor)
     rows = read.all(
         UpdateRow,
         SQL["updates"],
         update_ids=json_list(listed[places.start : places.stop]),
         carried_bytes=CARRIED_BYTES_MAX,
     )
-    return around(len(listed), None, [update_item(read, run_id, row) for row in rows], bytes_max)
+    items: list[Json] = [update_item(read, run_id, row) for row in rows]
+    return around(len(listed), cursor, items, bytes_max)

@@ -87,7 +87,7 @@ def test_a_list_that_changed_is_a_conflict(state_dir: Path) -> None:
     run(body)
 
 
-@pytest.mark.parametrize("kind", ["steps", "trace"])
+@pytest.mark.parametrize("kind", ["steps", "trace", "trace_at_step", "updates"])
 def test_pages_name_their_revision(state_dir: Path, kind: str) -> None:
     """A page of a run echoes what it is of; one of another revision is a conflict."""
 
@@ -99,7 +99,7 @@ def test_pages_name_their_revision(state_dir: Path, kind: str) -> None:
             page = _members(reply.receipt)
             assert (page["kind"], page["runId"], page["cursor"]) == (kind, "run-1", 0)
             assert (reply.revision, page["revision"]) == (2, 2)
-            assert page["total"] == (2 if kind == "trace" else 0)
+            assert page["total"] == (2 if kind.startswith("trace") else 0)
             late = await peer.ask(
                 "view.page", {"kind": kind, "expectedRevision": 1}, run_id="run-1"
             )

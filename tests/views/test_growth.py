@@ -18,11 +18,13 @@ from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.fact import Command
 from pi_workflows.protocol.views import RunFilter
 from pi_workflows.store.statistics import Totals, measure
-from pi_workflows.views.facts import ProcessFacts
+from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.launch import launch_facts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import run_list_page
 from pi_workflows.views.run_view import run_view
+from pi_workflows.views.search import search_page
+from pi_workflows.views.settlement import settled_seq
 from tests.kernel.harness import Harness, begin, definition, end
 from tests.tidy.repository import files
 from tests.tidy.statements import SCHEMA, database, statements
@@ -134,6 +136,7 @@ def test_a_long_run_is_read_at_the_cost_of_a_short_one(rings: Harness) -> None:
         "view": lambda read, run_id: run_view(read, run_id, process),
         "steps": lambda read, run_id: run_page(read, run_id, "steps", None),
         "trace": lambda read, run_id: run_page(read, run_id, "trace", None),
+        "search": lambda read, run_id: search_page(read, run_id, "nothing", ("nodes", "entries")),
         "launch": launch_facts,
     }
     for name, work in reads.items():
@@ -148,6 +151,36 @@ def test_the_graph_of_an_early_step_is_found_by_halving(rings: Harness) -> None:
     before = cost(rings, lambda read: run_page(read, SHORT, "steps", 3))
     after = cost(rings, lambda read: run_page(read, LONG, "steps", 3))
     assert after[0] <= before[0] + 2 * len(NODES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [3, 150, 299])
+def test_the_end_of_a_step_is_found_by_halving(rings: Harness, step: int) -> None:
+    """Four times the events cost two or three lookups more, not four times as many."""
+
+    def find(read: Read, run_id: str) -> object:
+        return settled_seq(read, run_facts(read, run_id), step)
+
+    before, after = (cost(rings, of(find, run_id)) for run_id in (SHORT, LONG))
+    assert after[0] <= before[0] + 3
+
+
+@pytest.mark.slow
+def test_progress_does_not_hide_the_end_of_a_step(bench: Harness) -> None:
+    """What an attempt published is passed over at once, however much it is."""
+
+    def work(run_id: str, count: int) -> tuple[int, int]:
+        permit = bench.launch(run_id, RING)
+        attempt, data = begin("a", run_id=run_id).attempt_id, Blob.json(1)
+        updates = [RecordUpdate(run_id, attempt, "progress", "files", data) for _ in range(count)]
+        bench.do(begin("a", run_id=run_id), *updates, permit=permit)
+        bench.do(end("a", 1, run_id=run_id), permit=permit)
+        return cost(bench, lambda read: settled_seq(read, run_facts(read, run_id), 0))
+
+    before, after = work("run-1", 1), work("run-2", 600)
+    # Ten halvings more, each of two lookups that cost the same.
+    assert after[0] <= before[0] + 2 * 10
+    assert after[1] / after[0] <= 1.5 * before[1] / before[0]
 
 
 @pytest.mark.slow

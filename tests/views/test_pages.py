@@ -9,20 +9,25 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pi_workflows.base import canonical
+from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import RevisionConflict
 from pi_workflows.base.limits import PAGE_BYTES_MAX
+from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.events import EVENTS
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.claim import FailLaunch, LoseRunner
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.store.records import Permit
+from pi_workflows.views.facts import run_facts
 from pi_workflows.views.pages import run_page
+from pi_workflows.views.settlement import settled_seq
 from tests.kernel.harness import Harness, ask, begin, definition, end, finish
 from tests.views.reading import Document, at, items, page, view
 
 LOOP = definition({"one": {}}, [{"from": "one", "to": "one"}], max_steps=1_000)
+SETTLED: dict[str, Json] = {"outcome": "ok", "outputStored": True, "elapsedMs": 5}
 
 
 def looped(bench: Harness, steps: int, text: str = "") -> Permit:
@@ -162,6 +167,78 @@ def test_a_follower_reads_the_trace_by_its_last_number(bench: Harness) -> None:
         seen = fresh[-1]
         pages += 1
     assert pages < 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_trace_is_shown_where_a_step_settled(bench: Harness, seed: int) -> None:
+    """However attempts publish, are lost and tried again, whatever clocks say: to the event."""
+    draw = random.Random(seed)  # noqa: S311 - a walk, no secret
+    permit = bench.launch(workflow=LOOP)
+    tries = 0
+    for visit in range(1, 13):
+        for is_lost in [*[True] * draw.choice((0, 0, 1, 2)), False]:
+            tries += 1
+            bench.do(begin("one", visit=visit, number=tries), permit=permit)
+            attempt = begin("one", number=tries).attempt_id
+            for key in range(draw.choice((0, 0, 1, 9))):
+                update = RecordUpdate("run-1", attempt, "progress", str(key % 3), Blob.json(key))
+                bench.do(update, permit=permit)
+            bench.clock.advance_ms(draw.choice((-50, 0, 1)))
+            if is_lost:
+                bench.do(LoseRunner("run-1", 0, counted=False, detail="gone"), permit=permit)
+                permit = bench.relaunch()
+        bench.do(end("one", visit, number=tries), permit=permit)
+    trace = items(page(bench, "trace"), "items")
+    settled = {at(i, "payload", "stepIndex"): i["seq"] for i in trace if "stepIndex" in str(i)}
+    assert list(settled) == list(range(12))
+    with bench.store.snapshot() as read:
+        facts = run_facts(read, "run-1")
+        assert [settled_seq(read, facts, step) for step in range(12)] == list(settled.values())
+    document = page(bench, "trace_at_step", 3)
+    assert (at(document, "kind"), at(document, "cursor")) == ("trace_at_step", 3)
+    assert at(document, "items") == trace
+
+
+@pytest.mark.slow
+def test_a_page_at_a_step_is_a_window_of_the_trace(bench: Harness) -> None:
+    """The step's end stands in the middle of a long trace; behind the last step is the end."""
+    looped(bench, 300)
+    for step in (0, 150, 299):
+        document = page(bench, "trace_at_step", step)
+        found = items(document, "items")
+        assert [i for i in found if i["payload"] == {**SETTLED, "stepIndex": step}]
+        start = at(document, "start")
+        assert isinstance(start, int)
+        assert [i["seq"] for i in found] == list(range(start + 1, start + 1 + len(found)))
+        assert at(document, "total") == bench.revision()
+    for cursor in (None, 300, 10_000):
+        last = items(page(bench, "trace_at_step", cursor), "items")[-1]
+        assert last["seq"] == bench.revision()
+    bench.do(bench.start("run-2"))
+    assert len(items(page(bench, "trace_at_step", 0, "run-2"), "items")) == 1
+
+
+@pytest.mark.slow
+def test_progress_comes_in_pages(bench: Harness) -> None:
+    """The newest of each key, in the order of publication, beyond what the view has room for."""
+    permit = bench.launch(workflow=LOOP)
+    bench.do(begin("one"), permit=permit)
+    attempt = begin("one").attempt_id
+    for key in (*range(300), 7):
+        data = Blob.json({"key": key})
+        bench.do(RecordUpdate("run-1", attempt, "file", f"{key:03}", data), permit=permit)
+    order = [f"{key:03}" for key in (*range(7), *range(8, 300), 7)]
+    found: list[Json] = []
+    while len(found) < 300:
+        document = page(bench, "updates", len(found))
+        start, total = at(document, "start"), at(document, "total")
+        assert isinstance(start, int)
+        assert (total, start <= len(found)) == (300, True)
+        found += [item["key"] for item in items(document, "items")][len(found) - start :]
+    assert found == order
+    last = page(bench, "updates")
+    assert at(last, "items") == at(view(bench), "updates")
+    assert at(last, "start") == at(view(bench), "updateStart")
 
 
 def graph(document: Document) -> tuple[Json, ...]:

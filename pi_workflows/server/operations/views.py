@@ -93,7 +93,7 @@ async def run_list(services: Services, call: Call) -> Reply:
 
 
 async def page(services: Services, call: Call) -> Reply:
-    """Return a window of a run's steps or trace.
+    """Return a window of a run's steps, of its trace or of its progress.
 
     Raises:
         NotFound: There is no such run.
