@@ -39,20 +39,20 @@ class Wanted:
         run: Of this run and its effects; a whole ID or a unique prefix.
         types: Of these types or families.
         from_seq: From this number on.
-        to_seq: Up to this number.
+        to_seq: Up to this number; None goes to the end.
         limit: As many; None takes all, for a document 1,000.
     """
 
     run: str | None = None
     types: tuple[str, ...] = ()
     from_seq: int = 0
-    to_seq: int = REVISION_MAX
+    to_seq: int | None = None
     limit: int | None = None
 
     def after(self, file: Path, next_seq: int) -> str:
         """Return the command that goes on from an event."""
         words = ["pi-workflows", "audit", "log", str(file), "--from", str(next_seq)]
-        if self.to_seq != REVISION_MAX:
+        if self.to_seq is not None:
             words += ["--to", str(self.to_seq)]
         if self.run is not None:
             words += ["--run", self.run]
@@ -82,7 +82,7 @@ def list_log(invocation: Invocation, file: Path, wanted: Wanted) -> int:
     """
     output = invocation.output
     types = tuple(chain.from_iterable(map(matching_types, wanted.types))) or None
-    if wanted.to_seq < wanted.from_seq:
+    if wanted.to_seq is not None and wanted.to_seq < wanted.from_seq:
         raise WrongUsage("--to: the last event comes before the first.", field="--to")
     limit = wanted.limit or (LOG_EVENTS_DEFAULT if output.is_json else None)
     with refusing(file), reading_log(file, live_directory=state_directory().root) as log:
@@ -91,7 +91,7 @@ def list_log(invocation: Invocation, file: Path, wanted: Wanted) -> int:
             run_id=None if wanted.run is None else asked.run_id_of(wanted.run),
             types=types,
             from_seq=wanted.from_seq,
-            to_seq=wanted.to_seq,
+            to_seq=REVISION_MAX if wanted.to_seq is None else wanted.to_seq,
         )
         events = _Taken(slices, limit)
         if output.is_json:

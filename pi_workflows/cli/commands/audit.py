@@ -84,8 +84,7 @@ def log(
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="Only events of this type, such as run.queued, or of a family, such as run."
-            " Several are added.",
+            help="Only events of this type, as run.queued, or family, as run; may be repeated.",
         ),
     ] = None,
     start: Annotated[
@@ -95,16 +94,11 @@ def log(
         ),
     ] = 0,
     end: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--to",
-            metavar="EVENT",
-            min=0,
-            max=REVISION_MAX,
-            help="End with this number.",
-            show_default=False,
+            "--to", metavar="EVENT", min=0, max=REVISION_MAX, help="End with this number."
         ),
-    ] = REVISION_MAX,
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
