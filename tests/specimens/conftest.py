@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_workflows.store.backup import backup
+from tests.audit.population import population
 from tests.kernel.harness import Harness, begin, end, finish
 
 
@@ -23,3 +24,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     backup(bench.store, directory / "base.sqlite")
     bench.store.close()
     return directory / "base.sqlite"
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of runs of every kind."""
+    return population(tmp_path_factory.mktemp("sound")).close()

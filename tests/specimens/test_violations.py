@@ -9,32 +9,19 @@ import pytest
 
 from migrations_forbidden.specimens.violation import specimens, violate
 from pi_workflows.base.errors import Incompatible
-from pi_workflows.kernel.verify import CODES, Verification, verify
-from pi_workflows.store.inactive import create_scratch, open_inactive
-from projections import route
-from tests.audit.population import population
+from pi_workflows.kernel.verify import CODES
+from pi_workflows.store.inactive import open_inactive
+from tests.specimens.checked import check
 
 # No database is opened without them.
 OPENED = {"identity", "shape"}
 SPECIMENS = specimens()
 
 
-@pytest.fixture(scope="session")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a database of runs of every kind."""
-    return population(tmp_path_factory.mktemp("sound")).close()
-
-
 @pytest.fixture
 def file(sound: Path, tmp_path: Path) -> Path:
     """Return a copy that a hand may change."""
     return Path(shutil.copy(sound, tmp_path / "state.sqlite"))
-
-
-def check(file: Path, *, quick: bool = False) -> Verification:
-    """Verify a file."""
-    with open_inactive(file, live_directory=None) as source:
-        return verify(source, quick=quick, scratch=lambda: create_scratch(None), projectors=route)
 
 
 def test_every_code_has_a_specimen() -> None:
