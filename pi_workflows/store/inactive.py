@@ -116,11 +116,11 @@ class Scratch:
 
 @contextmanager
 def create_scratch(path: Path | None) -> Generator[Scratch]:
-    """Make a database for a rebuild and remove it when the body ends.
+    """Make a database for a rebuild that nobody keeps.
 
     Args:
-        path: Where it lies, beside what it is compared with; nothing has that name. None keeps it
-            in memory.
+        path: Where it lies, beside what it is compared with; nothing has that name, and it has none
+            either from then on. None keeps it in memory.
 
     Returns:
         The empty database, for as long as the body runs.
@@ -134,7 +134,7 @@ def create_scratch(path: Path | None) -> Generator[Scratch]:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         os.close(os.open(path, flags, 0o600))
     try:
-        connection = open_scratch(":memory:" if path is None else str(path))
+        connection = _open_nameless(path)
         try:
             create_schema(connection, now_ms=0, app_version="")
             connection.authorizer = authorize
@@ -143,9 +143,16 @@ def create_scratch(path: Path | None) -> Generator[Scratch]:
             connection.close(_FORCE)
     except apsw.Error as error:
         raise translate(error) from error
+
+
+def _open_nameless(path: Path | None) -> Connection:
+    """Open an empty file of ours and take its name away: however we end, nothing is left of it."""
+    if path is None:
+        return open_scratch(":memory:")
+    try:
+        return open_scratch(str(path))
     finally:
-        if path is not None:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _open_judged(descriptor: int) -> Connection:
