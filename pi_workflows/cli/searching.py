@@ -72,7 +72,7 @@ class _Found:
     """
 
     run_total: int
-    items: list[Json] = field(default_factory=list[Json])
+    items: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     pages: list[SearchPage] = field(default_factory=list[SearchPage])
     is_cut: bool = False
 
@@ -100,7 +100,7 @@ class _Found:
             "schema": "pi-workflows.cli-search.v1",
             "query": query,
             "kinds": list(kinds),
-            "items": self.items,
+            "items": [*self.items],
             "runs": [_run_document(page) for page in self.pages],
             "totalRuns": self.run_total,
             "complete": self.is_complete,
@@ -144,7 +144,7 @@ def search_runs(invocation: Invocation, asked: Search) -> int:
     if output.is_json:
         output.document(found.document(payload.query, kinds))
     else:
-        _conclude(output, asked, found)
+        _conclude(output, asked, found, where.option)
     return 0 if found.items else _NOTHING_FOUND
 
 
@@ -249,8 +249,12 @@ def _run_document(page: SearchPage) -> dict[str, Json]:
     }
 
 
-def _conclude(output: Output, asked: Search, found: _Found) -> None:
-    """Say how much was searched, and what was not."""
+def _conclude(output: Output, asked: Search, found: _Found, option: str) -> None:
+    """Say how a match is looked at, how much was searched, and what was not."""
+    step = next((each for each in found.items if "stepIndex" in each), None)
+    if step is not None:
+        place = f"{step['runId']} --page steps --cursor {step['stepIndex']}{option}"
+        output.note(f"See the first step: pi-workflows show {place}")
     if found.is_complete:
         output.note(f"Searched all of {plural(found.run_total, 'run')}.")
         return
@@ -262,9 +266,9 @@ def _conclude(output: Output, asked: Search, found: _Found) -> None:
         output.note(f"Of {plural(large, 'value')} only the first {beginning} were searched.")
     left = found.run_total - len(found.pages)
     more = ""
-    if left and not found.is_full:
+    if left and not found.is_full and asked.limit < PAGE_ITEMS_MAX:
+        words = [asked.query, *(word for kind in asked.kinds for word in ("--kind", kind))]
         limit = min(found.run_total, PAGE_ITEMS_MAX)
-        file = "" if asked.file is None else f" --file {shlex.quote(str(asked.file))}"
-        more = f": pi-workflows search {shlex.quote(asked.query)} --limit {limit}{file}"
+        more = f": pi-workflows search {shlex.join(words)} --limit {limit}{option}"
     rest = f"; {left:,} older not{more}" if left else ""
     output.note(f"Searched {plural(len(found.pages), 'run')}{rest}.")

@@ -35,7 +35,10 @@ def test_a_live_run_is_searched(installation: Installation, snapshot: SnapshotAs
     done = installation.cli("search", "HELLO", "--run", "found-1")
     assert done.code == 0
     assert stable_text(done.out, installation) == snapshot(name="lines")
-    assert done.err == "Searched all of 1 run.\n"
+    assert done.err == (
+        "See the first step: pi-workflows show found-1 --page steps --cursor 0\n"
+        "Searched all of 1 run.\n"
+    )
     document = installation.cli("search", "HELLO", "--run", "found", "--json").document
     assert stable(document, installation) == snapshot(name="document")
 
@@ -70,7 +73,8 @@ def test_all_runs_of_a_file_are_searched(
     done = fresh.cli("search", "BROKE", "--file", file.name)
     assert done.code == 0
     assert stable_text(done.out, fresh) == snapshot
-    assert done.err == f"Searched all of {len(RUNS) + 1} runs.\n"
+    assert f"--page steps --cursor 0 --file {file.name}\n" in done.err
+    assert done.err.endswith(f"Searched all of {len(RUNS) + 1} runs.\n")
     assert not fresh.state.exists()
 
 
@@ -79,9 +83,9 @@ def test_a_search_says_which_runs_it_left_out(file: Path, fresh: Installation) -
     done = fresh.cli("search", "o", "--limit", "2", "--kind", "nodes", "--file", file.name)
     assert {line.split()[0] for line in done.out.splitlines()} <= {"loop-1", "large-1"}
     left = len(RUNS) + 1 - 2
-    assert done.err == (
+    assert done.err.endswith(
         f"Searched 2 runs; {left} older not:"
-        f" pi-workflows search o --limit {left + 2} --file {file.name}.\n"
+        f" pi-workflows search o --kind nodes --limit {left + 2} --file {file.name}.\n"
     )
     found = fresh.cli("search", "o", "--limit", "2", "--file", file.name, "--json").document
     assert (found["complete"], found["totalRuns"]) == (False, left + 2)
@@ -128,4 +132,6 @@ def test_the_match_is_bold_and_in_the_window(file: Path, fresh: Installation) ->
     with terminal(fresh, *words, columns=60) as shown:
         assert shown.end() == 0
     assert shown.raw.count("\x1b[1mbroke\x1b[0m") == 4
-    assert all(len(line) <= 60 for line in shown.text.splitlines())
+    matches = [line for line in shown.text.splitlines() if "broke" in line]
+    assert len(matches) == 4
+    assert all(len(line) <= 60 for line in matches)

@@ -8,8 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from pi_workflows.base.errors import WrongUsage
 from pi_workflows.base.limits import (
     PAGE_ITEMS_MAX,
+    REVISION_MAX,
     RUNS_SEARCHED_DEFAULT,
     RUNS_SHOWN_DEFAULT,
     SEARCH_QUERY_CHARS_MAX,
@@ -30,6 +32,8 @@ Status = Literal[
     "timed_out",
     "cancelled",
 ]
+
+PageKind = Literal["steps", "trace", "trace_at_step", "updates"]
 
 
 class Kind(StrEnum):
@@ -52,6 +56,7 @@ def declare(app: typer.Typer) -> None:
         examples=(
             "show repo-health-k3",
             "show repo-health-k3 --json",
+            "show repo-health-k3 --page steps --cursor 40",
             "show repo-health-k3 --file backup.sqlite",
         ),
     )(show)
@@ -114,8 +119,39 @@ def runs(
     )
 
 
-def show(invocation: Invocation, *, run: RunArgument, file: FileOption = None) -> int:
+def show(
+    invocation: Invocation,
+    *,
+    run: RunArgument,
+    page: Annotated[
+        PageKind | None,
+        typer.Option(
+            "--page",
+            metavar="KIND",
+            help="A window of it instead: steps, trace, trace_at_step or updates.",
+        ),
+    ] = None,
+    cursor: Annotated[
+        int | None,
+        typer.Option(
+            "--cursor",
+            metavar="INDEX",
+            min=0,
+            max=REVISION_MAX,
+            help="Where the window is, a step for trace_at_step; the end by default.",
+        ),
+    ] = None,
+    file: FileOption = None,
+) -> int:
     """Show a run: where it stands, its steps, what it asks, what it gave."""
+    if page is not None:
+        from pi_workflows.cli.run_pages import show_page
+
+        return show_page(invocation, run, page, cursor, file)
+    if cursor is not None:
+        raise WrongUsage(
+            "--cursor: it is a place in a page; name one with --page.", field="--cursor"
+        )
     from pi_workflows.cli.showing import show_run
 
     return show_run(invocation, run, file)

@@ -1,0 +1,117 @@
+"""`show --page`: windows of a run as lines, and the way from one to the next."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pi_workflows.base.canonical import Json
+from tests.cli.archive import ROUNDS
+from tests.cli.installation import WORKFLOWS, Done, Installation
+from tests.cli.stable import stable_text
+from tests.cli.terminal import terminal
+
+pytestmark = pytest.mark.slow
+LINE = str(WORKFLOWS / "line_workflow.py")
+WAY = re.compile(r"^(?:Before|After): pi-workflows (?P<words>.+)$", re.MULTILINE)
+
+
+def way(done: Done, name: str) -> list[str] | None:
+    """Return the command that leads to the page before or after, if there is one."""
+    found = [match for match in WAY.finditer(done.err) if match[0].startswith(name)]
+    return shlex.split(found[0]["words"]) if found else None
+
+
+@pytest.mark.parametrize("kind", ["steps", "trace", "trace_at_step"])
+def test_a_page_is_lines(
+    kind: str, installation: Installation, snapshot: SnapshotAssertion
+) -> None:
+    """Steps are a table with what each gave; events are lines as `events` has them."""
+    installation.cli("run", LINE, "--run-id", "paged-1")
+    done = installation.cli("show", "paged-1", "--page", kind, "--cursor", "1")
+    assert done.code == 0
+    assert stable_text(done.out, installation) == snapshot(name="out")
+    assert done.err == snapshot(name="err")
+
+
+def test_a_failed_step_says_why(file: Path, fresh: Installation) -> None:
+    """In place of what a step gave stands its error; its event has it, too."""
+    for kind in ("steps", "trace_at_step"):
+        words = ("show", "break-1", "--page", kind, "--cursor", "0", "--file", file.name)
+        done = fresh.cli(*words)
+        assert done.code == 0
+        assert "ValueError: it broke" in done.out
+
+
+def test_progress_is_a_page(installation: Installation, snapshot: SnapshotAssertion) -> None:
+    """What nodes said last of their progress is a table; without any a line says so."""
+    installation.start("tells", "told-1")
+    assert installation.cli("watch", "told-1").code == 0
+    done = installation.cli("show", "told-1", "--page", "updates")
+    assert (done.code, done.err) == (0, "Updates 1 to 2; the run has 2 updates.\n")
+    assert stable_text(done.out, installation) == snapshot
+    installation.cli("run", LINE, "--run-id", "silent-1")
+    none = installation.cli("show", "silent-1", "--page", "updates")
+    assert (none.code, none.out, none.err) == (0, "", "No updates.\n")
+
+
+def test_pages_lead_to_one_another(file: Path, fresh: Installation) -> None:
+    """From the end back and on again, each page names its neighbours, and no step is left out."""
+    words: list[str] | None = ["show", "loop-1", "--page", "steps", "--file", file.name]
+    seen: set[int] = set()
+    pages: list[list[int]] = []
+    first = words
+    for name in ("Before", "After"):
+        words = first
+        while words is not None:
+            done = fresh.cli(*words)
+            steps = [int(line.split()[0]) for line in done.out.splitlines()[1:]]
+            assert steps == list(range(steps[0], steps[-1] + 1))
+            pages.append(steps)
+            seen |= set(steps)
+            first, words = words, way(done, name)
+    assert seen == set(range(ROUNDS + 1))
+    assert pages[0][-1] == pages[-1][-1] == ROUNDS
+    done = fresh.cli("show", "loop-1", "--page", "trace", "--cursor", "0", "--file", file.name)
+    assert way(done, "Before") is None
+    following = way(done, "After")
+    assert following is not None
+    assert following[:5] == ["show", "loop-1", "--page", "trace", "--cursor"]
+
+
+def test_programs_read_the_page_as_it_came(file: Path, fresh: Installation) -> None:
+    """With `--json` the page's document is written, and nothing beside it."""
+    words = ("show", "loop-1", "--page", "trace_at_step", "--cursor", "7", "--file", file.name)
+    done = fresh.cli(*words, "--json")
+    document = done.document
+    assert (document["schema"], document["kind"]) == ("pi-workflows.run-page.v1", "trace_at_step")
+    assert (document["cursor"], done.err) == (7, "")
+    items: Json = document["items"]
+    assert isinstance(items, list)
+    steps = [str(item["payload"]) for item in items if isinstance(item, dict)]
+    assert any("'stepIndex': 7" in step for step in steps)
+
+
+def test_the_event_of_the_step_stands_out(file: Path, fresh: Installation) -> None:
+    """On a terminal the end of the step that was asked for is bold."""
+    words = ("show", "loop-1", "--page", "trace_at_step", "--cursor", "7", "--file", file.name)
+    with terminal(fresh, *words, columns=120) as shown:
+        assert shown.end() == 0
+    (bold,) = [line for line in shown.raw.splitlines() if "\x1b[1m" in line]
+    assert "attempt.settled" in bold
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--cursor", "3"), ("--page", "secrets"), ("--page", "steps", "--cursor", "-1")],
+    ids=["no page", "kind", "cursor"],
+)
+def test_wrong_usage_is_exit_code_2(words: tuple[str, ...], fresh: Installation) -> None:
+    """A place without a page, a page of nothing and a place before the first are refused."""
+    done = fresh.cli("show", "run-1", *words)
+    assert (done.code, done.out) == (2, "")
+    assert not (fresh.state / "host").exists()
