@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock, SystemClock
@@ -16,6 +17,7 @@ from pi_workflows.base.limits import (
     CLIENT_RESEND_MS,
     CLIENT_START_MS,
     CLIENT_START_POLL_MS,
+    RUN_LIST_DEFAULT,
 )
 from pi_workflows.client.endpoint import (
     Backoff,
@@ -25,12 +27,19 @@ from pi_workflows.client.endpoint import (
     not_started,
     unreachable,
 )
+from pi_workflows.client.feed import Feed
+from pi_workflows.protocol.artifact import Download
 from pi_workflows.protocol.connection import Pending
 from pi_workflows.protocol.envelope import Event
+from pi_workflows.protocol.list_mirror import RunListMirror
+from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.subscription import Subscription
+from pi_workflows.protocol.watching import AnyWatch, MirrorT, News, Watch, Watching
 from pi_workflows.protocol.wire import Payload
+
+T = TypeVar("T")
 
 _READ_BYTES: Final = 65_536
 _NS_PER_MS: Final = 1_000_000
@@ -60,6 +69,7 @@ class Client:
         self._clock: Clock = clock if clock is not None else SystemClock()
         self._sleep = sleep
         self._state = endpoint.new_state()
+        self._watching = Watching(self._state)
         self._backoff = Backoff(endpoint.random)
         self._fruitless = Fruitless(endpoint.random)
         self._socket: socket.socket | None = None
@@ -140,10 +150,89 @@ class Client:
         )
         return self._settle(pending)
 
+    def content(self, run_id: str, value: Json) -> Json:
+        """Return a value of a run view as the run has it.
+
+        Args:
+            run_id: The run whose view it stood in.
+            value: The value, or a reference to its content, which is then fetched and verified.
+
+        Raises:
+            ProtocolViolation: The content is not the one that the reference names.
+            NotFound: The run is gone, or names no such content any more.
+            Unavailable: As `request`.
+        """
+        download = Download(run_id, value)
+        while (wanted := download.wanted) is not None:
+            reply = self.request(Operation.VIEW_CONTENT, wanted, run_id=run_id)
+            download.take(reply.done().receipt)
+        return download.value
+
+    # --- mirrors ---------------------------------------------------------------------------------
+
+    def watch_run(self, run_id: str) -> Feed[RunMirror]:
+        """Mirror a run.
+
+        Args:
+            run_id: The run.
+
+        Returns:
+            `with` begins it, `for` gives the mirror with each change. Beginning raises NotFound for
+            an unknown run, and otherwise as `request`.
+        """
+        return Feed(self, lambda: self._watching.run(run_id))
+
+    def watch_list(self, limit: int | None = RUN_LIST_DEFAULT) -> Feed[RunListMirror]:
+        """Mirror the run list.
+
+        Args:
+            limit: How many of the newest runs; every run when None.
+
+        Returns:
+            As `watch_run`.
+        """
+        return Feed(self, lambda: self._watching.run_list(limit))
+
+    def begin(self, begun: tuple[Watch[MirrorT], Pending]) -> Watch[MirrorT]:
+        """Wait until the server has accepted a watch. Raises as `watch_run` says."""
+        watch, pending = begun
+        try:
+            self._settle(pending).done()
+        except BaseException:
+            self._watching.end(watch)
+            raise
+        return watch
+
+    def end(self, watch: AnyWatch) -> None:
+        """End a watch; its mirror stays as it is. The server learns it with the next request."""
+        self._watching.end(watch)
+
+    def next_news(
+        self, watch: AnyWatch | None = None, *, timeout_ms: int | None = None
+    ) -> News | None:
+        """Wait for a change.
+
+        Args:
+            watch: Whose; of any feed that has begun when None.
+            timeout_ms: How long to wait; None waits without end, 0 takes what has arrived.
+
+        Returns:
+            What changed, and whose, or None when the time has passed. While the connection is lost,
+            one change says so; the client reconnects meanwhile.
+
+        Raises:
+            Unavailable: `serverUnreachable`: the server did not come back, which a change has said
+                before.
+            ProtocolViolation: The server broke the protocol.
+        """
+        return self._next(partial(self._watching.take, watch), timeout_ms)
+
+    # --- events ----------------------------------------------------------------------------------
+
     def watch(
         self, run_id: str | None, *, revision: int | None = None, limit: int | None = None
     ) -> Subscription:
-        """Subscribe to a run, or to the run list when `run_id` is None.
+        """Subscribe to the events of a run as they come, or of the run list when `run_id` is None.
 
         Args:
             run_id: The run.
@@ -177,21 +266,28 @@ class Client:
             timeout_ms: How long to wait; None waits without end, 0 takes what has arrived.
 
         Returns:
-            The newest event of a subscription, or None when the time has passed. While the
-            connection is lost, one `unavailable` event says so; the client reconnects meanwhile.
+            The next event of a subscription, or None when the time has passed; a whole view or list
+            replaces those before it. While the connection is lost, one `unavailable` event says so;
+            the client reconnects meanwhile.
 
         Raises:
             Unavailable: `serverUnreachable`: the server did not come back, which an event has said
                 before.
             ProtocolViolation: The server broke the protocol.
         """
+        return self._next(partial(self._state.take_event, subscription), timeout_ms)
+
+    # --- the connection --------------------------------------------------------------------------
+
+    def _next(self, take: Callable[[], T | None], timeout_ms: int | None) -> T | None:
+        """Go on until there is something to take, or the time has passed."""
         until_ms = None if timeout_ms is None else self._now_ms() + timeout_ms
-        while (event := self._state.take_event(subscription)) is None:
+        while (taken := take()) is None:
             if self._is_over:
                 raise unreachable()
             if not self._step(until_ms) and until_ms is not None and self._now_ms() >= until_ms:
                 return None
-        return event
+        return taken
 
     def _settle(self, pending: Pending) -> Reply:
         """Go on until a request has its result."""

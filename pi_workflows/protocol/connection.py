@@ -26,7 +26,12 @@ from pi_workflows.protocol.frames import FrameReader
 from pi_workflows.protocol.operations import OPERATIONS, Operation, OperationClass, read_payload
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.subscription import Subscription
-from pi_workflows.protocol.views import FailureReason, SubscriptionFailure, ViewRunUnwatch
+from pi_workflows.protocol.views import (
+    FailureReason,
+    SubscriptionFailure,
+    Unsubscribed,
+    ViewRunUnwatch,
+)
 from pi_workflows.protocol.wire import Payload
 
 _LOST: Final = "The connection to the server was lost."
@@ -34,6 +39,7 @@ _REFUSED: Final = "The server refused to go on with a subscription."
 _EXHAUSTED: Final = "The server could not be reached again."
 # Events whose revision is the run's: a client that took one has the run at it.
 _AT_REVISION: Final = frozenset({EventKind.RUN_SNAPSHOT, EventKind.RUN_PATCH})
+_UNSUBSCRIBED: Final = Reply(Outcome.ACCEPTED, receipt=Unsubscribed(subscribed=False).document())
 
 
 @dataclass(slots=True, eq=False)
@@ -124,6 +130,11 @@ class ClientState:
         """
         was_ready = self.is_ready
         self.connected()
+        for pending in tuple(self._pending.values()):
+            if pending.request.operation is Operation.VIEW_RUN_UNWATCH:
+                # Every subscription of a connection ends with it.
+                del self._pending[pending.request.request_id]
+                pending.result = _UNSUBSCRIBED
         if was_ready:
             self._tell_all("connection_lost", _LOST)
 
@@ -213,7 +224,8 @@ class ClientState:
             return
         pending.result = _unanswered(pending)
         if pending.subscription is not None:
-            self._subscriptions.pop(pending.subscription.subscription_id, None)
+            # The server may have begun what nobody listens to.
+            self.unwatch(pending.subscription)
 
     def exhausted(self) -> None:
         """End everything: the server could not be reached again."""
@@ -256,13 +268,18 @@ class ClientState:
         return subscription, pending
 
     def unwatch(self, subscription: Subscription) -> Pending | None:
-        """End a subscription. Returns the request that tells the server, when it is connected."""
-        self._subscriptions.pop(subscription.subscription_id, None)
+        """End a subscription.
+
+        Returns:
+            The request that tells the server, when it is connected and does not know.
+        """
+        is_known = self._subscriptions.pop(subscription.subscription_id, None) is not None
         self._telling.pop(subscription.subscription_id, None)
         for pending in tuple(self._pending.values()):
             if pending.subscription is subscription:
+                pending.subscription = None
                 self.give_up(pending)
-        if not self.is_ready:
+        if not (is_known and self.is_ready):
             return None
         payload = ViewRunUnwatch(subscription_id=subscription.subscription_id)
         return self.request(Operation.VIEW_RUN_UNWATCH, payload)

@@ -20,7 +20,8 @@ from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.subscription import Subscription
 from pi_workflows.protocol.views import SubscriptionFailure, ViewRunsPage
 
-MirrorT = TypeVar("MirrorT", RunMirror, RunListMirror)
+MirrorT = TypeVar("MirrorT", bound=RunMirror | RunListMirror)
+MirrorT_co = TypeVar("MirrorT_co", bound=RunMirror | RunListMirror, covariant=True)
 
 _NOTHING: Final = Change()
 # A server whose snapshots are at fault this often gives no good one.
@@ -28,7 +29,7 @@ _RESTARTS_MAX: Final = 2
 
 
 @dataclass(slots=True, eq=False)
-class Watch(Generic[MirrorT]):
+class Watch(Generic[MirrorT_co]):
     """A mirror and the subscription that keeps it current.
 
     Attributes:
@@ -39,12 +40,12 @@ class Watch(Generic[MirrorT]):
     """
 
     subscription: Subscription
-    mirror: MirrorT
+    mirror: MirrorT_co
     restarts: int = 0
     page: tuple[ViewRunsPage, Pending] | None = None
 
 
-AnyWatch: TypeAlias = Watch[RunMirror] | Watch[RunListMirror]
+AnyWatch: TypeAlias = Watch[RunMirror | RunListMirror]
 """A watch of a run or of the run list."""
 
 

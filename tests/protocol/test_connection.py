@@ -223,12 +223,14 @@ def test_a_first_watch_is_repeated_once() -> None:
 
 
 def test_a_watch_that_was_given_up_is_not_restored() -> None:
-    """A caller that went away before its subscription began has none."""
+    """A caller that went away before its subscription began has none, and the server learns it."""
     state = ready()
-    _, pending = state.watch("build-1")
+    subscription, pending = state.watch("build-1")
+    [_] = sent(state)
     state.give_up(pending)
+    [unwatch] = sent(state)
+    assert unwatch.payload == {"subscriptionId": subscription.subscription_id}
     state.disconnected()
-    sent(state)
     greet(state)
     assert sent(state) == []
     assert state.is_idle
@@ -295,8 +297,24 @@ def test_a_subscription_that_ended_tells_nothing() -> None:
     assert unwatch.payload == {"subscriptionId": subscription.subscription_id}
     tell(state, subscription.subscription_id, 2)
     assert state.take_event() is None
-    state.disconnected()
     assert state.unwatch(subscription) is None
+    other, _ = state.watch("build-1")
+    sent(state)
+    state.disconnected()
+    assert state.unwatch(other) is None
+
+
+def test_the_end_of_a_subscription_needs_no_other_connection() -> None:
+    """A lost connection has ended it: the server is not called back to be told."""
+    state = ready()
+    subscription, _ = state.watch("build-1")
+    [watch] = sent(state)
+    answer(state, watch)
+    pending = state.unwatch(subscription)
+    assert pending is not None
+    state.disconnected()
+    assert pending.reply() == Reply(Outcome.ACCEPTED, receipt={"subscribed": False})
+    assert state.is_idle
 
 
 def test_a_failed_projection_ends_the_subscription() -> None:
