@@ -1,11 +1,10 @@
-"""The client for trio, against a scripted server on a real socket, on a clock that jumps."""
+"""The clients of both event loops, against a scripted server, on a clock that jumps."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-import trio
 
 from pi_workflows.base.errors import (
     NotFound,
@@ -14,23 +13,24 @@ from pi_workflows.base.errors import (
     Unavailable,
 )
 from pi_workflows.base.limits import CLIENT_RESEND_MS
-from pi_workflows.client.trio_client import TrioClient, open_client
 from pi_workflows.protocol.operations import Operation
+from tests.client.async_stage import LOOPS, AnyClient, Stage, pause, reason_of, run_test
 from tests.client.peer import VERSION, response, snapshot
-from tests.client.trio_peer import TrioListener, endpoint_of, pause, reason_of, run_test
+
+pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 # Eleven delays between twelve attempts, each at its upper bound.
 _EXHAUSTED_SECONDS = 0.25 + 0.5 + 1 + 2 + 4 + 8 + 5 * 10
 
 
-def test_requests_go_side_by_side() -> None:
+def test_requests_go_side_by_side(loop: str) -> None:
     """A reply that is slow holds up no other."""
 
-    async def test(listener: TrioListener) -> None:
-        got = {"run.pause": trio.Event(), "run.cancel": trio.Event()}
+    async def test(stage: Stage) -> None:
+        got = {"run.pause": stage.signal(), "run.cancel": stage.signal()}
 
         async def script() -> None:
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             requests = [await connection.request(), await connection.request()]
             for request in reversed(requests):
                 await connection.send(response(request))
@@ -38,57 +38,57 @@ def test_requests_go_side_by_side() -> None:
             await connection.until_closed()
             await connection.close()
 
-        async def ask(client: TrioClient, operation: Operation) -> None:
+        async def ask(client: AnyClient, operation: Operation) -> None:
             await client.request(operation, {}, run_id="build-1")
             got[operation.value].set()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             assert client.server_version == VERSION
-            async with trio.open_nursery() as asking:
-                asking.start_soon(ask, client, Operation.RUN_PAUSE)
-                asking.start_soon(ask, client, Operation.RUN_CANCEL)
+            async with stage.tasks() as asking:
+                asking.start(ask, client, Operation.RUN_PAUSE)
+                asking.start(ask, client, Operation.RUN_CANCEL)
             client.close()
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_lost_reply_is_adopted() -> None:
+def test_a_lost_reply_is_adopted(loop: str) -> None:
     """When the reply is lost the same request goes to the next connection and is adopted there."""
 
-    async def test(listener: TrioListener) -> None:
+    async def test(stage: Stage) -> None:
         seen: list[dict[str, Any]] = []
 
         async def script() -> None:
             for outcome in (None, "adopted"):
-                connection = await listener.accept()
+                connection = await stage.server.accept()
                 seen.append(await connection.request())
                 if outcome is not None:
                     await connection.send(response(seen[-1], outcome))
                     await connection.until_closed()
                 await connection.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             assert await pause(client) is Outcome.ADOPTED
             client.close()
         assert len({request.pop("requestId") for request in seen}) == 2
         assert seen[0] == seen[1]
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_subscription_survives_a_lost_connection() -> None:
+def test_a_subscription_survives_a_lost_connection(loop: str) -> None:
     """After reconnecting the client asks for what follows the revision that it has taken."""
 
-    async def test(listener: TrioListener) -> None:
+    async def test(stage: Stage) -> None:
         watches: list[dict[str, Any]] = []
 
         async def script() -> None:
             for revision in (4, 6):
-                connection = await listener.accept()
+                connection = await stage.server.accept()
                 request = await connection.request()
                 watches.append(request["payload"])
                 await connection.send(response(request))
@@ -97,9 +97,9 @@ def test_a_subscription_survives_a_lost_connection() -> None:
                     await connection.until_closed()
                 await connection.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             subscription = await client.watch("build-1")
             assert (await client.next_event(subscription)).revision == 4
             assert reason_of(await client.next_event(subscription)) == "connection_lost"
@@ -108,175 +108,171 @@ def test_a_subscription_survives_a_lost_connection() -> None:
         name = subscription.subscription_id
         assert watches == [{"subscriptionId": name}, {"subscriptionId": name, "revision": 4}]
 
-    run_test(test)
+    run_test(loop, test)
 
 
-async def _lose(listener: TrioListener, requests: int) -> None:
+async def _lose(stage: Stage, requests: int) -> None:
     """Serve one client, answer all but the last of its requests, and leave for good."""
-    connection = await listener.accept()
+    connection = await stage.server.accept()
     for _ in range(requests - 1):
         await connection.send(response(await connection.request()))
     await connection.request()
-    listener.close()
+    stage.server.close()
     await connection.close()
 
 
-def test_the_outcome_is_unknown_after_thirty_seconds() -> None:
+def test_the_outcome_is_unknown_after_thirty_seconds(loop: str) -> None:
     """A command whose reply was lost, and no server since, is unknown after 30 s of attempts."""
 
-    async def test(listener: TrioListener) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_lose, listener, 1)
-            client = await open_client(nursery, endpoint_of(listener.path))
-            began = trio.current_time()
+    async def test(stage: Stage) -> None:
+        async with stage.tasks() as tasks:
+            tasks.start(_lose, stage, 1)
+            client = await tasks.open()
+            began = stage.now()
             with pytest.raises(OutcomeUnknown):
                 await pause(client)
-            assert trio.current_time() - began == pytest.approx(CLIENT_RESEND_MS / 1_000)
+            assert stage.now() - began == pytest.approx(CLIENT_RESEND_MS / 1_000)
             with pytest.raises(Unavailable):
                 await client.request(Operation.RUN_LIST, {})
             client.close()
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_server_that_drops_every_request_is_given_up() -> None:
+def test_a_server_that_drops_every_request_is_given_up(loop: str) -> None:
     """A request that costs each connection is sent twelve times, with growing delays."""
 
-    async def drop(listener: TrioListener) -> None:
+    async def drop(stage: Stage) -> None:
         for _ in range(12):
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             await connection.request()
             await connection.close()
 
-    async def test(listener: TrioListener) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(drop, listener)
-            client = await open_client(nursery, endpoint_of(listener.path))
-            began = trio.current_time()
+    async def test(stage: Stage) -> None:
+        async with stage.tasks() as tasks:
+            tasks.start(drop, stage)
+            client = await tasks.open()
+            began = stage.now()
             with pytest.raises(OutcomeUnknown):
                 await pause(client)
             # The first connection is followed by the next at once.
-            assert trio.current_time() - began == pytest.approx(_EXHAUSTED_SECONDS - 0.25)
+            assert stage.now() - began == pytest.approx(_EXHAUSTED_SECONDS - 0.25)
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_when_the_server_stays_away_a_last_event_says_so() -> None:
+def test_when_the_server_stays_away_a_last_event_says_so(loop: str) -> None:
     """Twelve attempts without a server end the subscription and then the client."""
 
-    async def test(listener: TrioListener) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_lose, listener, 2)
-            client = await open_client(nursery, endpoint_of(listener.path))
+    async def test(stage: Stage) -> None:
+        async with stage.tasks() as tasks:
+            tasks.start(_lose, stage, 2)
+            client = await tasks.open()
             subscription = await client.watch("build-1")
-            began = trio.current_time()
+            began = stage.now()
             with pytest.raises(OutcomeUnknown):
                 await pause(client)
             assert reason_of(await client.next_event(subscription)) == "connection_lost"
             assert reason_of(await client.next_event(subscription)) == "reconnect_exhausted"
-            assert trio.current_time() - began == pytest.approx(_EXHAUSTED_SECONDS)
+            assert stage.now() - began == pytest.approx(_EXHAUSTED_SECONDS)
             with pytest.raises(Unavailable):
                 await client.next_event()
             with pytest.raises(Unavailable):
                 await pause(client)
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_an_idle_client_waits_for_work_before_it_reconnects() -> None:
+def test_an_idle_client_waits_for_work_before_it_reconnects(loop: str) -> None:
     """Without a request or subscription a lost server is left alone; the next request finds it."""
 
-    async def test(listener: TrioListener) -> None:
+    async def test(stage: Stage) -> None:
 
         async def script() -> None:
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             await connection.close()
-            with trio.move_on_after(3_600) as idle:
-                await listener.accept()
-            assert idle.cancelled_caught
+            assert not await stage.is_over_in(3_600, stage.server.accept)
             asking.set()
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             await connection.send(response(await connection.request()))
             await connection.until_closed()
             await connection.close()
 
-        asking = trio.Event()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        asking = stage.signal()
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             await asking.wait()
             assert await pause(client) is Outcome.ACCEPTED
             client.close()
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_cancelled_request_is_given_up() -> None:
+def test_a_cancelled_request_is_given_up(loop: str) -> None:
     """A caller that goes away leaves nothing to resend."""
 
-    async def test(listener: TrioListener) -> None:
+    async def test(stage: Stage) -> None:
         seen: list[str] = []
 
         async def script() -> None:
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             seen.append((await connection.request())["operation"])
-            await trio.sleep(2)
+            await stage.sleep(2)
             await connection.close()
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             seen.append((request := await connection.request())["operation"])
             await connection.send(response(request))
             await connection.until_closed()
             await connection.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
-            with trio.move_on_after(1) as scope:
-                await pause(client)
-            assert scope.cancelled_caught
-            await trio.sleep(2)
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
+            assert not await stage.is_over_in(1, pause, client)
+            await stage.sleep(2)
             await client.request(Operation.RUN_CANCEL, {}, run_id="build-1")
             client.close()
         assert seen == ["run.pause", "run.cancel"]
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_slow_answer_is_waited_for() -> None:
+def test_a_slow_answer_is_waited_for(loop: str) -> None:
     """While the connection lives a request has all the time it needs, also after a lost one."""
 
-    async def test(listener: TrioListener) -> None:
+    async def test(stage: Stage) -> None:
         async def script() -> None:
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             await connection.request()
             await connection.close()
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             request = await connection.request()
-            await trio.sleep(3_600)
+            await stage.sleep(3_600)
             await connection.send(response(request))
             await connection.until_closed()
             await connection.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             assert await pause(client) is Outcome.ACCEPTED
             client.close()
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_request_long_after_the_loss_has_its_own_thirty_seconds() -> None:
+def test_a_request_long_after_the_loss_has_its_own_thirty_seconds(loop: str) -> None:
     """The time for resends begins with the request, not with a connection lost long before."""
 
-    async def test(listener: TrioListener) -> None:
-        again = TrioListener(listener.path)
+    async def test(stage: Stage) -> None:
+        again = stage.new_server()
 
         async def script() -> None:
-            connection = await listener.accept()
-            listener.close()
+            connection = await stage.server.accept()
+            stage.server.close()
             await connection.close()
-            await trio.sleep(3_605)
+            await stage.sleep(3_605)
             again.listen()
             connection = await again.accept()
             await connection.send(response(await connection.request()))
@@ -284,28 +280,28 @@ def test_a_request_long_after_the_loss_has_its_own_thirty_seconds() -> None:
             await connection.close()
             again.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
-            await trio.sleep(3_600)
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
+            await stage.sleep(3_600)
             assert await pause(client) is Outcome.ACCEPTED
             client.close()
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_a_restored_subscription_gives_new_patience() -> None:
+def test_a_restored_subscription_gives_new_patience(loop: str) -> None:
     """The attempts count from the last time that everything was restored."""
 
-    async def test(listener: TrioListener) -> None:
-        again = TrioListener(listener.path)
+    async def test(stage: Stage) -> None:
+        again = stage.new_server()
 
         async def script() -> None:
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             await connection.send(response(await connection.request()))
-            listener.close()
+            stage.server.close()
             await connection.close()
-            await trio.sleep(20)
+            await stage.sleep(20)
             again.listen()
             connection = await again.accept()
             request = await connection.request()
@@ -314,28 +310,28 @@ def test_a_restored_subscription_gives_new_patience() -> None:
             again.close()
             await connection.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             await client.watch("build-1")
             assert reason_of(await client.next_event()) == "connection_lost"
             assert (await client.next_event()).revision == 1
             assert reason_of(await client.next_event()) == "connection_lost"
-            began = trio.current_time()
+            began = stage.now()
             assert reason_of(await client.next_event()) == "reconnect_exhausted"
-            assert trio.current_time() - began == pytest.approx(_EXHAUSTED_SECONDS)
+            assert stage.now() - began == pytest.approx(_EXHAUSTED_SECONDS)
 
-    run_test(test)
+    run_test(loop, test)
 
 
-def test_an_unknown_run_cannot_be_watched() -> None:
+def test_an_unknown_run_cannot_be_watched(loop: str) -> None:
     """The refusal of a subscription is raised; the end of one is told to the server."""
 
-    async def test(listener: TrioListener) -> None:
+    async def test(stage: Stage) -> None:
         seen: list[str] = []
 
         async def script() -> None:
-            connection = await listener.accept()
+            connection = await stage.server.accept()
             for outcome in ("notFound", "accepted", "accepted"):
                 request = await connection.request()
                 seen.append(request["operation"])
@@ -343,13 +339,13 @@ def test_an_unknown_run_cannot_be_watched() -> None:
             await connection.until_closed()
             await connection.close()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(script)
-            client = await open_client(nursery, endpoint_of(listener.path))
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
             with pytest.raises(NotFound):
                 await client.watch("build-1")
             await client.unwatch(await client.watch(None))
             client.close()
         assert seen == ["view.run.watch", "view.runs.watch", "view.run.unwatch"]
 
-    run_test(test)
+    run_test(loop, test)
