@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from pi_workflows.base.blob import Blob
+from pi_workflows.base.limits import SEARCH_ROWS_MAX
 from pi_workflows.base.sql import Read, SqlValue, Statement
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.fact import Command
@@ -163,6 +164,18 @@ def test_the_end_of_a_step_is_found_by_halving(rings: Harness, step: int) -> Non
 
     before, after = (cost(rings, of(find, run_id)) for run_id in (SHORT, LONG))
     assert after[0] <= before[0] + 3
+
+
+@pytest.mark.slow
+def test_a_page_of_a_search_is_a_bounded_piece_of_work(rings: Harness) -> None:
+    """A page looks at so many steps and no more, from the beginning on and from a cursor on."""
+    before = cost(rings, lambda read: search_page(read, SHORT, "nothing"))
+    with rings.store.snapshot() as read:
+        cursor = search_page(read, LONG, "nothing").next_cursor
+    for start in (None, cursor):
+        after = cost(rings, lambda read: search_page(read, LONG, "nothing", None, start))  # noqa: B023
+        assert after[0] <= before[0]
+        assert after[1] <= (1 + SHARE_MAX) * before[1] * SEARCH_ROWS_MAX / 300
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,7 @@ def pages(bench: Harness, query: str, *kinds: SearchKind) -> Iterator[SearchPage
         found = page(bench, query, *kinds, cursor=cursor)
         assert found.cursor == cursor
         yield found
+        assert found.next_cursor is None or found.next_cursor != cursor
         cursor = found.next_cursor
         if cursor is None:
             return
@@ -252,6 +254,20 @@ def test_a_page_looks_at_a_bounded_number_of_steps(bench: Harness) -> None:
     assert {each.total_steps for each in found} == {total}
     hits = [item.step_index for item in every(bench, "n")]
     assert hits == [None, *range(total)]
+
+
+def test_a_step_may_be_split_between_pages(bench: Harness) -> None:
+    """An error at the end of a page and the output of the same step in the next are found once."""
+    permit = take(bench, ["small"])
+    output = Blob.json("needle" + "x" * SEARCH_PAGE_BYTES_MAX)
+    failed = replace(end("one", number=2, outcome="failed"), output=output)
+    bench.do(replace(failed, failure=Failure("nodeFailed", "a needle")), permit=permit)
+    found = list(pages(bench, "needle"))
+    assert [[(i.kind, i.step_index) for i in each.items] for each in found] == [
+        [("errors", 1)],
+        [("outputs", 1)],
+    ]
+    assert [each.searched_steps for each in found] == [1, 2]
 
 
 def test_a_page_of_matches_is_bounded(loose: Harness) -> None:
