@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from migrations_forbidden import schema_text
 from pi_workflows.base import ids
 from pi_workflows.base.limits import VIOLATION_RUNS_MAX
 from pi_workflows.base.sql import Statement
+from pi_workflows.domain.fact import Command
 from pi_workflows.domain.run.claim import ClaimRun, MarkReady
 from pi_workflows.kernel.comparison import compare
 from pi_workflows.kernel.digests import SQL as DIGESTS
@@ -75,6 +76,14 @@ SELECT printf('%064d', n), run_id, 's', 'notification', n, digest, n, 'sent',
        printf('%064d', n / 2), NULL, 1, 1, printf('message-%064d', n)
 FROM number, value, run;
 """
+
+
+STEPS: tuple[Callable[[str], tuple[Command, ...]], ...] = (
+    lambda name: (begin("one", run_id=name),),
+    lambda name: (end("one", name, run_id=name), begin("two", run_id=name)),
+    lambda name: (end("two", name, run_id=name),),
+    lambda name: (finish(name, run_id=name),),
+)
 
 
 class Step(NamedTuple):
@@ -169,12 +178,7 @@ def launched(directory: Path, runs: int) -> Harness:
     commit({name: bench.order(bench.start(name)) for name in names})
     commit({name: bench.order(ClaimRun(name)) for name in names})
     commit({name: bench.order(MarkReady(name), permit=permits[name]) for name in names})
-    for steps in (
-        lambda name: (begin("one", run_id=name),),
-        lambda name: (end("one", name, run_id=name), begin("two", run_id=name)),
-        lambda name: (end("two", name, run_id=name),),
-        lambda name: (finish(name, run_id=name),),
-    ):
+    for steps in STEPS:
         commit({name: bench.order(*steps(name), permit=permits[name]) for name in names})
     return bench
 
