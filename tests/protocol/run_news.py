@@ -6,6 +6,7 @@ from typing import Final
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.protocol.envelope import Event, EventKind
+from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.protocol.views import FailureReason, SubscriptionFailure
 
 RUN: Final = "build-1"
@@ -120,3 +121,36 @@ def unavailable(reason: FailureReason) -> Event:
         payload=SubscriptionFailure(reason_code=reason, message="Gone.").document(),
         run_id=RUN,
     )
+
+
+def new_mirror(revision: int = 4, **members: Json) -> RunMirror:
+    """Return a mirror with a view."""
+    mirror = RunMirror(RUN)
+    mirror.take(snapshot(revision, **members))
+    return mirror
+
+
+def _with_page(place: tuple[str, ...], content: Json) -> dict[str, Json]:
+    """Return the member of a view that has a page in it."""
+    name, *rest = place
+    if not rest:
+        return {name: content}
+    session = run_view(1)[name]
+    assert isinstance(session, dict)
+    return {name: {**session, rest[0]: content}}
+
+
+def mirror_with(place: tuple[str, ...], content: Json) -> RunMirror:
+    """Return a mirror whose view has a page in this place."""
+    mirror = RunMirror(RUN)
+    mirror.take(snapshot(4, **_with_page(place, content)))
+    return mirror
+
+
+def member(mirror: RunMirror, *names: str) -> Json:
+    """Return a part of the view."""
+    found: Json = mirror.view
+    for name in names:
+        assert isinstance(found, dict)
+        found = found[name]
+    return found

@@ -19,6 +19,8 @@ from tests.protocol.run_news import (
     PAUSED,
     RUN,
     delta,
+    member,
+    new_mirror,
     page,
     patch,
     patch_payload,
@@ -29,29 +31,6 @@ from tests.protocol.run_news import (
 )
 
 _SMALL = ("replace", "/runRevision", 8)
-
-
-def _mirror(revision: int = 4, **members: Json) -> RunMirror:
-    """Return a mirror with a view."""
-    mirror = RunMirror(RUN)
-    mirror.take(snapshot(revision, **members))
-    return mirror
-
-
-def _mirror_with(place: tuple[str, ...], content: Json) -> RunMirror:
-    """Return a mirror whose view has a page in this place."""
-    mirror = RunMirror(RUN)
-    mirror.take(snapshot(4, **_with_page(place, content)))
-    return mirror
-
-
-def _member(mirror: RunMirror, *names: str) -> Json:
-    """Return a part of the view."""
-    found: Json = mirror.view
-    for name in names:
-        assert isinstance(found, dict)
-        found = found[name]
-    return found
 
 
 def test_there_is_nothing_before_the_first_snapshot() -> None:
@@ -67,7 +46,7 @@ def test_there_is_nothing_before_the_first_snapshot() -> None:
 
 def test_a_patch_leads_to_its_revision() -> None:
     """The deltas of several revisions apply in order, and the view names the last one."""
-    mirror = _mirror()
+    mirror = new_mirror()
     change = mirror.take(
         patch(
             4,
@@ -85,34 +64,34 @@ def test_a_patch_leads_to_its_revision() -> None:
         )
     )
     assert change == Change(targets={"summary/": 6, "graph/": 5})
-    assert (mirror.revision, _member(mirror, "revision")) == (6, 6)
-    assert _member(mirror, "runRevision") == 8
-    assert _member(mirror, "state") == {
+    assert (mirror.revision, member(mirror, "revision")) == (6, 6)
+    assert member(mirror, "runRevision") == 8
+    assert member(mirror, "state") == {
         "status": "running",
         "waitingOn": "b",
         "steps": [],
         "outputs": {"a": 1},
     }
-    assert _member(mirror, "queue") == {"status": "running", "errorCode": None}
-    assert _member(mirror, "graphSteps") == [{"nodeId": "a"}]
+    assert member(mirror, "queue") == {"status": "running", "errorCode": None}
+    assert member(mirror, "graphSteps") == [{"nodeId": "a"}]
 
 
 def test_an_old_view_stays_as_it_was() -> None:
     """Whoever shows the view of a moment keeps that moment, and shares what did not change."""
-    mirror = _mirror()
+    mirror = new_mirror()
     old = mirror.view
     assert old is not None
     before = copy.deepcopy(old)
     mirror.take(patch(4, 5, tail(5, 4, 3), display=PAUSED))
     assert old == before
     assert mirror.view is not old
-    assert _member(mirror, "session") is old["session"]
-    assert _member(mirror, "state") is old["state"]
+    assert member(mirror, "session") is old["session"]
+    assert member(mirror, "state") is old["state"]
 
 
 def test_a_process_fact_changes_what_people_are_told() -> None:
     """A frame without deltas at the same revision brings the display and nothing else."""
-    mirror = _mirror()
+    mirror = new_mirror()
     change = mirror.take(patch(4, 4, display=PAUSED, live=False))
     assert change == Change(is_display=True)
     assert mirror.view == run_view(4, display=PAUSED, live=False)
@@ -121,7 +100,7 @@ def test_a_process_fact_changes_what_people_are_told() -> None:
 
 def test_a_duplicate_is_harmless() -> None:
     """A patch that was applied changes nothing again but what people are told, which is newer."""
-    mirror = _mirror()
+    mirror = new_mirror()
     frame = patch(4, 5, tail(5, 4, 3))
     mirror.take(frame)
     view = mirror.view
@@ -129,14 +108,14 @@ def test_a_duplicate_is_harmless() -> None:
     assert mirror.view is view
     mirror.take(patch(5, 6, tail(6, 5, 4)))
     assert mirror.take(patch(4, 5, tail(5, 4, 3), display=PAUSED)) == Change(is_display=True)
-    assert _member(mirror, "tracePage") == page(5)
+    assert member(mirror, "tracePage") == page(5)
     assert (mirror.revision, mirror.is_stale) == (6, False)
 
 
 @pytest.mark.parametrize(("first", "last"), [(5, 6), (3, 5), (6, 6)])
 def test_a_gap_keeps_the_last_good_view(first: int, last: int) -> None:
     """A patch to another revision than ours brings the display, and a snapshot is needed."""
-    mirror = _mirror()
+    mirror = new_mirror()
     deltas = [delta(number, "summary/", _SMALL) for number in range(first + 1, last + 1)]
     change = mirror.take(patch(first, last, *deltas, display=PAUSED))
     assert change == Change(is_display=True, fault="revisionGap")
@@ -261,7 +240,7 @@ _HOSTILE: dict[str, tuple[Event, str]] = {
 def test_a_hostile_frame_leaves_the_last_good_view(name: str) -> None:
     """Whatever is wrong with a frame, the view before it stays, marked, until a snapshot comes."""
     event, code = _HOSTILE[name]
-    mirror = _mirror()
+    mirror = new_mirror()
     view = mirror.view
     before = copy.deepcopy(view)
     assert mirror.take(event) == Change(fault=code)
@@ -274,7 +253,7 @@ def test_a_hostile_frame_leaves_the_last_good_view(name: str) -> None:
 
 def test_a_patch_applies_whole_or_not_at_all() -> None:
     """A fault in the last delta leaves the first one out too."""
-    mirror = _mirror()
+    mirror = new_mirror()
     view = mirror.view
     bad = delta(6, "summary/", ("remove", "/queue/other", None))
     mirror.take(patch(4, 6, delta(5, "summary/", _SMALL), bad, display=PAUSED))
@@ -283,7 +262,7 @@ def test_a_patch_applies_whole_or_not_at_all() -> None:
 
 def test_no_patch_applies_before_the_snapshot_that_is_needed() -> None:
     """After a fault the display follows, and the rest waits for the snapshot."""
-    mirror = _mirror()
+    mirror = new_mirror()
     mirror.take(patch(4, 5))
     assert mirror.take(patch(4, 5, delta(5, "summary/", _SMALL), display=PAUSED)) == Change(
         is_display=True
@@ -299,138 +278,13 @@ def test_a_patch_before_the_first_snapshot_is_a_gap() -> None:
     assert (mirror.view, mirror.needs_watch) == (None, True)
 
 
-# --- windows -------------------------------------------------------------------------------------
-
-_TAILS: list[tuple[str, tuple[str, ...], str]] = [
-    ("timeline/trace:tail", ("tracePage",), "trace"),
-    ("timeline/session:tail", ("session", "eventPage"), "events"),
-    ("conversation/entries:tail", ("session", "entryPage"), "entries"),
-]
-
-
-def _with_page(place: tuple[str, ...], content: Json) -> dict[str, Json]:
-    """Return the member of a view that has a page in it."""
-    name, *rest = place
-    if not rest:
-        return {name: content}
-    session = run_view(1)[name]
-    assert isinstance(session, dict)
-    return {name: {**session, rest[0]: content}}
-
-
-@pytest.mark.parametrize(("target", "place", "section"), _TAILS)
-def test_a_tail_continues_a_window_that_ends_at_its_end(
-    target: str, place: tuple[str, ...], section: str
-) -> None:
-    """Items are appended while the window ends at the old total; it loses its head over 256."""
-    full = PAGE_ITEMS_MAX + 10
-    mirror = _mirror_with(place, page(full - 1, 10))
-    change = mirror.take(patch(4, 5, tail(5, full, full - 1, target=target)))
-    assert change == Change(targets={target: 5})
-    assert _member(mirror, *place) == page(full, 10)
-    mirror.take(patch(5, 6, tail(6, full + 3, full, full + 1, full + 2, target=target)))
-    assert _member(mirror, *place) == page(full + 3, 13)
-    assert section not in mirror.stale
-
-
-@pytest.mark.parametrize(("target", "place", "section"), _TAILS)
-def test_a_tail_gives_any_other_window_its_total_only(
-    target: str, place: tuple[str, ...], section: str
-) -> None:
-    """A window that ends earlier keeps its items, learns the total, and is older from then on."""
-    window: dict[str, Json] = {"start": 0, "total": 9, "items": [0, 1, 2]}
-    mirror = _mirror_with(place, window)
-    for revision, total in ((5, 10), (6, 11)):
-        change = mirror.take(
-            patch(revision - 1, revision, tail(revision, total, "x", target=target))
-        )
-        assert change.stale == (frozenset({section}) if revision == 5 else frozenset())
-        assert _member(mirror, *place) == {**window, "total": total}
-    assert mirror.stale == {section}
-    assert not mirror.is_stale
-    mirror.take(snapshot(7))
-    assert mirror.stale == frozenset()
-
-
-def test_a_tail_that_does_not_reach_its_total_is_older() -> None:
-    """Items that are missing are noticed at once, and later ones do not hide the hole."""
-    mirror = _mirror()
-    assert mirror.take(patch(4, 5, tail(5, 9, 3))).stale == {"trace"}
-    mirror.take(patch(5, 6, tail(6, 4)))
-    assert mirror.take(patch(6, 7, tail(7, 5, 4))).stale == frozenset()
-    assert _member(mirror, "tracePage") == {"start": 0, "total": 5, "items": [0, 1, 2, 3]}
-    assert mirror.stale == {"trace"}
-
-
-@pytest.mark.parametrize(
-    "window",
-    [
-        None,
-        {"start": 0, "total": 3},
-        {"start": 0, "total": 3, "items": {}},
-        {"start": -1, "total": 3, "items": []},
-        {"start": 0, "total": True, "items": []},
-        {"total": 3, "items": []},
-    ],
-)
-def test_a_tail_needs_a_window(window: Json) -> None:
-    """A view without the page, or with something else in its place, takes no tail."""
-    mirror = _mirror(tracePage=window)
-    assert mirror.take(patch(4, 5, tail(5, 4, 3))).fault == "pageInvalid"
-    without = _mirror(session=None)
-    event = patch(4, 5, tail(5, 4, 3, target="conversation/entries:tail"))
-    assert without.take(event).fault == "pageInvalid"
-
-
-def test_reloads_say_what_is_older() -> None:
-    """Steps, aggregates and the session's events are fetched again when somebody wants them."""
-    mirror = _mirror()
-    change = mirror.take(
-        patch(
-            4,
-            5,
-            delta(5, "replay/steps:reload", ("replace", "/stepTotal", 1)),
-            delta(5, "inspector/aggregates:reload", index=1),
-            delta(5, "timeline/session:reload", ("replace", "/total", 300), index=2),
-        )
-    )
-    assert change.stale == mirror.stale == {"steps", "aggregates", "events"}
-    assert _member(mirror, "stepTotal") == 1
-    assert _member(mirror, "session", "eventPage") == {"start": 0, "total": 300, "items": [0, 1]}
-    mirror.take(patch(5, 6, tail(6, 301, "x", target="timeline/session:tail")))
-    assert _member(mirror, "session", "eventPage") == {"start": 0, "total": 301, "items": [0, 1]}
-
-
-def test_parts_of_a_session_are_replaced_whole() -> None:
-    """The binding and the capture come as they are; the updates in their own members."""
-    mirror = _mirror()
-    mirror.take(
-        patch(
-            4,
-            5,
-            delta(5, "conversation/capture", ("replace", "", {"status": "recording"})),
-            delta(5, "conversation/binding", ("add", "", {"piSessionId": "t"}), index=1),
-            delta(
-                5,
-                "inspector/updates",
-                ("replace", "/updates", [{"key": "k"}]),
-                ("replace", "/updateTotal", 1),
-                index=2,
-            ),
-        )
-    )
-    assert _member(mirror, "session", "capture") == {"status": "recording"}
-    assert _member(mirror, "session", "binding") == {"piSessionId": "t"}
-    assert _member(mirror, "updates") == [{"key": "k"}]
-
-
 # --- the connection ------------------------------------------------------------------------------
 
 
 def test_a_lost_connection_makes_the_view_one_to_look_at() -> None:
     """Until something current came after a loss, the view is for showing only."""
     for event in (patch(4, 4), patch(4, 5, delta(5, "summary/", _SMALL)), snapshot(4)):
-        mirror = _mirror()
+        mirror = new_mirror()
         change = mirror.take(unavailable("connection_lost"))
         assert change.failure is not None
         assert not change.is_end
@@ -444,7 +298,7 @@ def test_a_lost_connection_makes_the_view_one_to_look_at() -> None:
 
 def test_a_subscription_ends_for_good() -> None:
     """Every other reason is an end; the last view stays."""
-    mirror = _mirror()
+    mirror = new_mirror()
     change = mirror.take(unavailable("run_removed"))
     assert change.is_end
     assert mirror.view == run_view(4)
@@ -453,7 +307,7 @@ def test_a_subscription_ends_for_good() -> None:
 
 def test_the_whole_view_may_be_fetched() -> None:
     """An answer of `view.run.get` refreshes every section; an older one is nobody's news."""
-    mirror = _mirror()
+    mirror = new_mirror()
     mirror.take(patch(4, 5, delta(5, "inspector/aggregates:reload")))
     assert mirror.take_view(run_view(4)) == Change()
     assert mirror.stale == {"aggregates"}
@@ -485,7 +339,7 @@ def test_changes_add_up() -> None:
 
 def test_a_failure_counts_until_it_is_over() -> None:
     """Whoever looks late learns that the view is old, unless it is current again."""
-    failure = _mirror().take(unavailable("connection_lost"))
+    failure = new_mirror().take(unavailable("connection_lost"))
     assert failure.then(Change(is_display=True)).failure == failure.failure
     restored = failure.then(Change(is_restored=True))
     assert (restored.failure, restored.is_restored) == (None, True)
@@ -497,7 +351,7 @@ def test_a_failure_counts_until_it_is_over() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=12))
 def test_patches_lead_where_a_snapshot_would(steps: list[tuple[int, int, bool]]) -> None:
     """A view kept current by coalesced and repeated frames is the newest snapshot's."""
-    mirror = _mirror(1, tracePage=page(PAGE_ITEMS_MAX - 5))
+    mirror = new_mirror(1, tracePage=page(PAGE_ITEMS_MAX - 5))
     total, revision, base = PAGE_ITEMS_MAX - 5, 1, 1
     queue: dict[str, Json] = {"status": "running"}
     waiting: list[Json] = []
@@ -531,7 +385,7 @@ def test_patches_lead_where_a_snapshot_would(steps: list[tuple[int, int, bool]])
 )
 def test_no_payload_gets_past_the_model(member: str, value: Json) -> None:
     """A payload with anything anywhere changes the view as its model says, or not at all."""
-    mirror = _mirror()
+    mirror = new_mirror()
     view = mirror.view
     payload: Json = patch_payload(4, 5, delta(5, "summary/", _SMALL)) | {member: value}
     change = mirror.take(_GOOD.model_copy(update={"payload": payload}))
