@@ -1,4 +1,4 @@
-"""What changed between two moments of a database: its log replayed up to each."""
+"""What changed between two moments of a database: its log replayed up to one, then the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pi_workflows.kernel.comparison import Difference, compare
 from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.rebuild import Replay
 from pi_workflows.kernel.tree import tree_of
-from pi_workflows.store.inactive import Scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.snapshot import Snapshot
 
 # Who exactly it was stays in the file.
@@ -91,7 +91,7 @@ def changes_between(
         from_seq: The number of the earlier event; 0 is before the first.
         to_seq: The number of the later one.
         run_id: The run whose rows are compared; None compares all.
-        begun: Called once with the number of events of both replays together, at most.
+        begun: Called once with the number of the later event.
         progress: Called with the number of events replayed so far.
 
     Returns:
@@ -113,34 +113,23 @@ def changes_between(
         for event_seq in {from_seq, to_seq} - {0}:
             find_event(source, event_seq)
         only = None if run_id is None else tree_of(source, run_id).resource_ids
-        begun(from_seq + to_seq)
+        begun(to_seq)
         with scratch_beside(file) as before, scratch_beside(file) as after:
-            start = _replayed(source, before, only, from_seq, progress)
-            told = start.event_count
-            end = _replayed(source, after, only, to_seq, lambda count: progress(told + count))
+            replay = Replay(source, after, PROJECTORS, of=only)
+            replay.advance(from_seq, progress)
+            earlier_seq = replay.event_seq
+            after.copy_to(before)
+            replay.advance(to_seq, progress)
             with before.snapshot() as left, after.snapshot() as right:
                 differing = compare(left, right, rows_max=CHANGED_ROWS_MAX + 1)
                 found = [each for each in differing if each.table != _LOG]
                 changes = [_change(left, right, each) for each in _bounded(found)]
     return Changes(
-        from_seq=start.event_seq,
-        to_seq=end.event_seq,
+        from_seq=earlier_seq,
+        to_seq=replay.event_seq,
         changes=tuple(each for each in changes if run_id is None or run_id in each.run_ids),
         is_partial=len(changes) < len(found),
     )
-
-
-def _replayed(
-    source: Snapshot,
-    target: Scratch,
-    only: Iterable[str] | None,
-    event_seq: int,
-    progress: Callable[[int], None],
-) -> Replay:
-    """Replay up to an event."""
-    replay = Replay(source, target, PROJECTORS, of=only)
-    replay.advance(event_seq, progress)
-    return replay
 
 
 def _bounded(found: Iterable[Difference]) -> Iterable[Difference]:

@@ -101,6 +101,21 @@ class Scratch:
         """Read one moment of it, while no transaction is open."""
         return snapshot_of(self._writer.cursors, self._documents)
 
+    def copy_to(self, other: Scratch) -> None:
+        """Overwrite another scratch database with what stands in this one now.
+
+        Raises:
+            Unavailable: The disk is full or failed.
+        """
+        try:
+            copy = other.connection.backup("main", self.connection, "main")
+            try:
+                copy.step(-1)
+            finally:
+                copy.finish()
+        except apsw.Error as error:
+            raise translate(error) from error
+
     def set_high_water_mark(self, event_seq: int) -> None:
         """Let the next event that is appended have a number above this one.
 
