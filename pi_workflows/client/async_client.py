@@ -342,7 +342,6 @@ class AsyncClient(ABC, Generic[StreamT]):
         """End everything: there will be no other connection."""
         if self._end is None:
             self._end = unreachable()
-        self._state.disconnected()
         self._state.exhausted()
         self._notify()
 

@@ -51,13 +51,19 @@ class AsyncioClient(AsyncClient[_Stream]):
 
     def serve_in(self, group: asyncio.TaskGroup, stream: _Stream) -> None:
         """Serve the connection that `reach` made in a task of this group."""
+
+        def end(_: asyncio.Task[None]) -> None:
+            # A task that is cancelled before it begins runs nothing of itself.
+            stream.writer.close()
+            self._finish()
+
         self._task = group.create_task(self.serve(stream))
+        self._task.add_done_callback(end)
 
     def close(self) -> None:
         """End the connection. Calls that wait raise Unavailable."""
-        if self._task is not None and self._task.cancel():
-            # A task that has not begun yet never comes to its end.
-            self._finish()
+        if self._task is not None:
+            self._task.cancel()
 
     async def _exchange(self, stream: _Stream) -> None:
         """Read and write until the connection is lost, and close it."""

@@ -122,3 +122,25 @@ def test_closing_ends_what_waits(loop: str) -> None:
         assert ended == ["event"]
 
     run_test(loop, test)
+
+
+def test_a_client_may_be_closed_before_it_serves(loop: str) -> None:
+    """A client that is closed at once has ended like any other, with its connection."""
+
+    async def test(stage: Stage) -> None:
+
+        async def script() -> None:
+            connection = await stage.server.accept()
+            assert await connection.until_closed() == b""
+            await connection.close()
+
+        async with stage.tasks() as tasks:
+            tasks.start(script)
+            client = await tasks.open()
+            client.close()
+            with pytest.raises(Unavailable):
+                await client.next_news()
+            with pytest.raises(Unavailable):
+                await client.request(Operation.RUN_LIST, {})
+
+    run_test(loop, test)

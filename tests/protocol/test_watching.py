@@ -84,6 +84,17 @@ def test_a_mirror_is_restored_from_what_it_applied() -> None:
     assert not watch.mirror.is_stale
 
 
+def test_what_a_mirror_did_not_apply_is_not_what_it_is_restored_from() -> None:
+    """A repeated patch leads nowhere, and a view that was fetched leads on."""
+    state, watching, watch = _watched()
+    _tell(state, watch, snapshot(6), _small(5))
+    _news(watching)
+    assert watch.subscription.revision == 6
+    watch.mirror.take_view(run_view(8))
+    watching.take()
+    assert watch.subscription.revision == 8
+
+
 def test_a_mirror_that_needs_a_snapshot_asks_for_one() -> None:
     """After a fault the run is watched again without a revision, once; patches wait for that."""
     state, watching, watch = _watched()
