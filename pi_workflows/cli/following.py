@@ -9,13 +9,17 @@ from typing import Final, Protocol
 from pi_workflows.base.clock import Clock, SystemClock
 from pi_workflows.base.errors import NotFound, Unavailable
 from pi_workflows.base.units import NS_PER_MS
+from pi_workflows.cli.connection import ask
 from pi_workflows.cli.outcome import DEADLINE, FAILED, Outcome, outcome_of
 from pi_workflows.cli.run_view import RunView, TraceItem
 from pi_workflows.cli.trace_pages import trace_after
 from pi_workflows.client.blocking import Client
-from pi_workflows.protocol.envelope import Event, EventKind
-from pi_workflows.protocol.subscription import Subscription
+from pi_workflows.client.feed import Feed
+from pi_workflows.protocol.list_mirror import RunListMirror
+from pi_workflows.protocol.mirror import RunMirror
+from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import SubscriptionFailure
+from pi_workflows.protocol.watching import News
 
 # How often a live display moves.
 _FRAME_MS: Final = 100
@@ -40,7 +44,7 @@ class Followed:
     seq: int = 0
     view: RunView | None = None
     outcome: Outcome | None = None
-    subscription: Subscription | None = None
+    feed: Feed[RunMirror] | None = None
     stale_below: int = 0
     tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     is_told: bool = False
@@ -110,7 +114,7 @@ class Follower:
         self._fail_fast = fail_fast
         self._clock: Clock = clock if clock is not None else SystemClock()
         self._until_ms = None if deadline_ms is None else self._now_ms() + deadline_ms
-        self._list: Subscription | None = None
+        self._list: Feed[RunListMirror] | None = None
         self.runs = tuple(Followed(run_id, from_seq) for run_id in run_ids)
 
     def follow(self) -> int:
@@ -134,9 +138,9 @@ class Follower:
             if left_ms is not None and left_ms <= 0:
                 self._give_up(Outcome("deadline", DEADLINE))
                 break
-            event = self._server.next_event(timeout_ms=self._patience_ms(left_ms))
-            if event is not None:
-                self._take(event)
+            news = self._server.next_news(timeout_ms=self._patience_ms(left_ms))
+            if news is not None:
+                self._take(news)
             self._listener.moved()
         self._tell_rest()
         return max(run.outcome.exit_code for run in self.runs if run.outcome is not None)
@@ -151,55 +155,56 @@ class Follower:
 
     def _watch(self, run: Followed) -> None:
         """Subscribe to a run, or to the list while the run does not exist."""
-        if run.subscription is not None:
+        if run.feed is not None:
             return
+        feed = self._server.watch_run(run.run_id)
         try:
-            run.subscription = self._server.watch(run.run_id)
+            feed.open()
         except NotFound:
             if not self._waits_for_runs:
                 raise
             if self._list is None:
                 # Its first event comes at once: a run that was made meanwhile is not missed.
-                self._list = self._server.watch(None, limit=1)
+                self._list = self._server.watch_list(1)
+                self._list.open()
+        else:
+            run.feed = feed
 
-    def _take(self, event: Event) -> None:
-        """Take the news of one subscription."""
-        if self._list is not None and event.subscription_id == self._list.subscription_id:
-            self._look_for_missing(event)
+    def _take(self, news: News) -> None:
+        """Take what is new of one run, or of the list."""
+        failure = news.change.failure
+        if self._list is not None and news.watch is self._list.watch:
+            self._look_for_missing(failure)
             return
-        run = self._run_of(event)
-        if run is None:
-            return
-        if event.event is EventKind.UNAVAILABLE:
-            self._unavailable(run, event)
-        elif event.event is EventKind.RUN_SNAPSHOT:
-            self._see(run, RunView.parse(event.payload))
-
-    def _run_of(self, event: Event) -> Followed | None:
-        """Return the run whose subscription an event belongs to."""
         for run in self.runs:
-            watched = run.subscription
-            if watched is not None and watched.subscription_id == event.subscription_id:
-                return run
-        return None
+            if run.feed is not None and run.feed.watch is news.watch:
+                if failure is not None:
+                    self._unavailable(run, failure)
+                elif not run.feed.mirror.is_stale:
+                    self._see(run, self._view_of(run.feed.mirror))
 
-    def _look_for_missing(self, event: Event) -> None:
+    def _view_of(self, mirror: RunMirror) -> RunView:
+        """Return the view of a run; parts that are older than the rest are fetched anew."""
+        if mirror.stale:
+            reply = ask(self._server, Operation.VIEW_RUN_GET, {}, run_id=mirror.run_id)
+            mirror.take_view(reply.receipt)
+        return RunView.parse(mirror.view)
+
+    def _look_for_missing(self, failure: SubscriptionFailure | None) -> None:
         """The run list changed: one that is waited for may be there now."""
-        if event.event is EventKind.UNAVAILABLE:
-            failure = SubscriptionFailure.parse(event.payload)
+        if failure is not None:
             if failure.reason_code != "connection_lost":
                 raise Unavailable(failure.message, code="serverUnreachable")
             return
-        missing = [run for run in self.runs if run.subscription is None and run.outcome is None]
+        missing = [run for run in self.runs if run.feed is None and run.outcome is None]
         for run in missing:
             self._watch(run)
-        if self._list is not None and all(run.subscription is not None for run in missing):
-            self._server.unwatch(self._list)
+        if self._list is not None and all(run.feed is not None for run in missing):
+            self._list.close()
             self._list = None
 
-    def _unavailable(self, run: Followed, event: Event) -> None:
+    def _unavailable(self, run: Followed, failure: SubscriptionFailure) -> None:
         """A subscription tells nothing, for now or for good."""
-        failure = SubscriptionFailure.parse(event.payload)
         match failure.reason_code:
             case "connection_lost":
                 self._listener.lost(run)

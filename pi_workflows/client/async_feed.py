@@ -57,9 +57,17 @@ class AsyncFeed(Generic[MirrorT]):
         """What is mirrored, once it has begun."""
         return self.watch.mirror
 
+    async def open(self) -> None:
+        """Begin, as `async with` does. Raises as `watch_run` says."""
+        self._watch = await self._client.begin(self._start())
+
+    def close(self) -> None:
+        """End the subscription; the mirror stays as it is."""
+        self._client.end(self.watch)
+
     async def __aenter__(self) -> Self:
         """Begin. Raises as `watch_run` says."""
-        self._watch = await self._client.begin(self._start())
+        await self.open()
         return self
 
     async def __aexit__(
@@ -68,8 +76,8 @@ class AsyncFeed(Generic[MirrorT]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the subscription; the mirror stays as it is."""
-        self._client.end(self.watch)
+        """End."""
+        self.close()
 
     def __aiter__(self) -> Self:
         """Go on where the last iteration ended."""

@@ -55,9 +55,17 @@ class Feed(Generic[MirrorT]):
         """What is mirrored, once it has begun."""
         return self.watch.mirror
 
+    def open(self) -> None:
+        """Begin, as `with` does. Raises as `watch_run` says."""
+        self._watch = self._client.begin(self._start())
+
+    def close(self) -> None:
+        """End the subscription; the mirror stays as it is."""
+        self._client.end(self.watch)
+
     def __enter__(self) -> Self:
         """Begin. Raises as `watch_run` says."""
-        self._watch = self._client.begin(self._start())
+        self.open()
         return self
 
     def __exit__(
@@ -66,8 +74,8 @@ class Feed(Generic[MirrorT]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the subscription; the mirror stays as it is."""
-        self._client.end(self.watch)
+        """End."""
+        self.close()
 
     def __iter__(self) -> Self:
         """Go on where the last iteration ended."""
