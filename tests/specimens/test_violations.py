@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from migrations_forbidden.specimens.violation import specimens, violate
 from pi_workflows.base.errors import Incompatible
+from pi_workflows.kernel.findings import Findings
+from pi_workflows.kernel.rules import RULES, apply_rule
 from pi_workflows.kernel.verify import CODES
+from pi_workflows.store.driver import connect
 from pi_workflows.store.inactive import open_inactive
 from tests.specimens.checked import check
 
@@ -59,3 +64,42 @@ def test_a_foreign_file_is_refused(file: Path, name: str) -> None:
     with pytest.raises(Incompatible), open_inactive(file, live_directory=None):
         pass
     assert file.read_bytes() == before
+
+
+# Rows of no run in particular.
+SHARED = {"run_view_content", "workflow_definitions"}
+
+
+def test_a_dangling_name_is_said_to_be_its_runs(sound: Path, tmp_path: Path) -> None:
+    """Whichever row of a run names a value that does not exist, the run is named."""
+    (rule,) = [rule for rule in RULES if rule.code == "foreignKeys"]
+    rows = [row for row in _names(sound) if row[0] not in SHARED]
+    assert len({table for table, _, _ in rows}) > 10
+    for table, row, column in rows:
+        file = Path(shutil.copy(sound, tmp_path / "dangling.sqlite"))
+        with closing(connect(str(file))) as connection:
+            connection.pragma("foreign_keys", 0)
+            connection.execute(
+                f"UPDATE {table} SET {column} = zeroblob(32) WHERE rowid = :row",  # noqa: S608
+                {"row": row},
+            )
+        found = Findings()
+        with open_inactive(file, live_directory=None) as source:
+            apply_rule(source, rule, found)
+        (violation,) = found.violations()
+        assert violation.run_ids, (table, column)
+
+
+def _names(file: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield each column that names a value, with its table and a row that has one."""
+    with closing(connect(str(file))) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'"
+        ).fetchall()
+        for (table,) in tables:
+            for key in connection.execute(f"PRAGMA foreign_key_list({table!s})").fetchall():
+                ((row,),) = connection.execute(
+                    f"SELECT min(rowid) FROM {table!s} WHERE {key[3]!s} IS NOT NULL"  # noqa: S608
+                ).fetchall()
+                if isinstance(row, int) and key[2] == "blobs":
+                    yield str(table), row, str(key[3])

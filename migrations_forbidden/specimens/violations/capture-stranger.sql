@@ -20,5 +20,6 @@ VALUES (
 INSERT INTO session_events (
     segment_id, run_id, event_seq, run_seq, event_type, attempt_id, payload_hash, presentation_revision, recorded_at)
 VALUES (
-    'x', (SELECT run_id FROM victim), 1, 1, 'turn', NULL,
+    'x', (SELECT run_id FROM victim), 1, 1, 'turn',
+    NULL,
     (SELECT digest FROM value), 1, 1);

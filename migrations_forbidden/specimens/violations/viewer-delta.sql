@@ -7,6 +7,8 @@ SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
 
 INSERT INTO viewer_deltas (
     run_id, presentation_revision, delta_index, target_type, target_key, patch_hash, recorded_at)
-SELECT run_id, value, 0, 'summary', '', (SELECT digest FROM value), 1
-FROM viewer_runs, json_each('[2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]')
-WHERE run_id = (SELECT run_id FROM victim) AND value <= presentation_revision;
+WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 255)
+SELECT v.run_id, r.n, 0, 'summary', '',
+       (SELECT digest FROM value), 1
+FROM viewer_runs AS v JOIN number AS r ON r.n BETWEEN 2 AND v.presentation_revision - 0
+WHERE v.run_id = (SELECT run_id FROM victim) AND r.n <> 3;

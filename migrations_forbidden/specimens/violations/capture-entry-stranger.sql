@@ -1,0 +1,25 @@
+-- A captured session holds an entry of another run.
+
+CREATE TEMP TABLE value AS
+SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
+CREATE TEMP TABLE first_run AS
+SELECT status, min(run_id) AS run_id FROM runs WHERE parent_run_id IS NULL GROUP BY status;
+CREATE TEMP TABLE victim AS
+SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
+
+INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
+VALUES ('session-x', 'session', 'x', 0, 1, 1);
+INSERT INTO leases (resource_id, generation) VALUES ('session-x', 0);
+INSERT INTO session_segments (
+    segment_id, run_id, session_id, resource_id, status, entry_count, event_count, entry_digest, event_digest,
+    failure_hash, created_at, finished_at)
+VALUES (
+    'x', (SELECT run_id FROM first_run WHERE status = 'failed'),
+    's', 'session-x', 'recording', 1, 0, zeroblob(32), zeroblob(32),
+    NULL, 1, NULL);
+INSERT INTO session_entries (
+    segment_id, run_id, entry_seq, run_seq, entry_id, entry_hash, presentation_revision, recorded_at)
+VALUES (
+    'x', (SELECT run_id FROM victim),
+    1, 1, 'entry-1',
+    (SELECT digest FROM value), 1, 1);

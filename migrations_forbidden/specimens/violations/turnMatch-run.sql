@@ -1,0 +1,23 @@
+-- A turn is said to be one of another run than its message.
+
+CREATE TEMP TABLE value AS
+SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
+CREATE TEMP TABLE first_run AS
+SELECT status, min(run_id) AS run_id FROM runs WHERE parent_run_id IS NULL GROUP BY status;
+CREATE TEMP TABLE victim AS
+SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
+
+INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
+VALUES ('message-first', 'message', 'first', 0, 1, 1);
+INSERT INTO leases (resource_id, generation) VALUES ('message-first', 0);
+INSERT INTO workflow_messages (
+    workflow_message_id, run_id, target_session_id, kind, source_id, content_hash, order_number, status,
+    pi_session_entry_id, recovery_stop, created_at, updated_at, resource_id)
+VALUES (
+    'first', (SELECT run_id FROM first_run WHERE status = 'failed'), 's', 'terminal',
+    (SELECT run_id FROM first_run WHERE status = 'failed'), (SELECT digest FROM value),
+    1, 'sent', 'entry-1', NULL, 1, 1, 'message-first');
+INSERT INTO workflow_turns (
+    workflow_turn_id, workflow_message_id, run_id, target_session_id, state, started_at)
+SELECT 'one', workflow_message_id, (SELECT run_id FROM victim), 's', 'started', 1
+FROM workflow_messages WHERE workflow_message_id = 'first';
