@@ -14,7 +14,8 @@ from benchmarks.figure import ROUNDS, SYSTEM, Figure, seconds
 from benchmarks.setting import Setting
 from pi_workflows.audit.compose import PROJECTORS, scratch_beside
 from pi_workflows.kernel.rebuild import rebuild
-from pi_workflows.store.inactive import Scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import Scratch
 from pi_workflows.store.snapshot import Snapshot
 
 DOMAIN_ONLY: Final = "rebuild, domain only"

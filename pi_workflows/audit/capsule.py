@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pi_workflows.audit.compose import PROJECTORS, scratch_beside
+from pi_workflows.audit.damage import damage_of_file
 from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.sql import load
 from pi_workflows.base.version import package_version
@@ -79,7 +80,7 @@ def write_capsule(
         Corrupt: It is damaged so far that rows cannot be read.
         Unavailable: The disk is full or failed; no file is left.
     """
-    with open_inactive(file, live_directory=live_directory) as source:
+    with open_inactive(file, live_directory=live_directory) as source, damage_of_file():
         tree = tree_of(source, run_id)
         now_ms = SystemClock().now_ms()
         with new_database(destination, now_ms=now_ms, app_version=package_version()) as target:

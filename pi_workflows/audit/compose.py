@@ -11,7 +11,7 @@ from typing import Final
 
 from pi_workflows.base import ids
 from pi_workflows.kernel.projectors import Projectors
-from pi_workflows.store.inactive import Scratch, create_scratch
+from pi_workflows.store.scratch import Scratch, create_scratch
 from projections import route
 
 PROJECTORS: Final[Projectors] = route

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pi_workflows.audit.compose import PROJECTORS, scratch_beside
+from pi_workflows.audit.damage import damage_of_file
 from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.version import package_version
 from pi_workflows.kernel.comparison import Difference, compare
 from pi_workflows.kernel.rebuild import rebuild
 from pi_workflows.store.copying import copy_journals
-from pi_workflows.store.inactive import Scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.log import high_water_mark
 from pi_workflows.store.new_database import new_database
+from pi_workflows.store.scratch import Scratch
 
 __all__ = ["Difference", "Rebuilt", "rebuild_file"]
 
@@ -70,6 +72,7 @@ def rebuild_file(
     with (
         open_inactive(file, live_directory=live_directory) as source,
         _target(file, to) as target,
+        damage_of_file(),
     ):
         begun(high_water_mark(source))
         count = rebuild(source, target, PROJECTORS, progress)

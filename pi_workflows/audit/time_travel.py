@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -67,7 +67,7 @@ def view_at(
 ) -> Generator[Moment]:
     """Show a run as it was after an event's command.
 
-    Only the events of the run's root tree are replayed, so that the cost is that of the tree.
+    Only the events of the run's root tree are replayed.
 
     Args:
         file: The database; nothing is written into it.
@@ -89,23 +89,25 @@ def view_at(
         Corrupt: It is damaged, or its log cannot be replayed.
         Unavailable: The disk failed.
     """
-    with open_inactive(file, live_directory=live_directory) as source, damage_of_file():
-        event = find_event(source, event_seq)
-        shown = run_id or _run_of(source, event, event_seq)
-        tree = tree_of(source, shown)
-        begun(event_seq)
-        with scratch_beside(file) as target:
+    with open_inactive(file, live_directory=live_directory) as source, ExitStack() as stack:
+        with damage_of_file():
+            event = find_event(source, event_seq)
+            shown = run_id or _run_of(source, event, event_seq)
+            tree = tree_of(source, shown)
+            begun(event_seq)
+            target = stack.enter_context(scratch_beside(file))
             replay = Replay(source, target, PROJECTORS, of=tree.resource_ids)
             replay.advance(event_seq, progress)
-            with target.snapshot() as read:
-                yield Moment(
-                    asked_seq=event_seq,
-                    event_seq=replay.event_seq,
-                    at_ms=replay.at_ms,
-                    run_id=shown,
-                    content=_view(read, shown, event_seq),
-                    read=read,
-                )
+            read = stack.enter_context(target.snapshot())
+            content = _view(read, shown, event_seq)
+        yield Moment(
+            asked_seq=event_seq,
+            event_seq=replay.event_seq,
+            at_ms=replay.at_ms,
+            run_id=shown,
+            content=content,
+            read=read,
+        )
 
 
 def find_event(read: Read, event_seq: int) -> _Header:

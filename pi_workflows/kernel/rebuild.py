@@ -15,9 +15,9 @@ from pi_workflows.base.sql import load
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import CommandRef, Event, Stored, ViewRef
 from pi_workflows.kernel.projectors import Projectors
-from pi_workflows.store.inactive import Scratch
 from pi_workflows.store.log import events, high_water_mark
 from pi_workflows.store.records import StoredEvent
+from pi_workflows.store.scratch import Scratch
 from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.store.transaction import Transaction
 

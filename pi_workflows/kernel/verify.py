@@ -15,7 +15,7 @@ from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.kernel.rebuild import Replay
 from pi_workflows.kernel.rules import RULES
-from pi_workflows.store.inactive import Scratch
+from pi_workflows.store.scratch import Scratch
 from pi_workflows.store.snapshot import Snapshot
 
 __all__ = ["CODES", "Verification", "Violation", "verify"]

@@ -164,8 +164,23 @@ def open_scratch(name: str) -> Connection:
     Returns:
         A connection that reads and writes; its schema is still to be made.
     """
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-    connection = connect(name, flags=flags, statements_cached=STATEMENTS_PREPARED_MAX)
+    return _loosened(connect(name, statements_cached=STATEMENTS_PREPARED_MAX))
+
+
+def open_new(descriptor: int) -> Connection:
+    """Open an empty file of ours that is filled and then published, as `open_scratch`.
+
+    Args:
+        descriptor: The file, open for reading and writing.
+
+    Returns:
+        A connection that reads and writes; its schema is still to be made.
+    """
+    return _loosened(connect_descriptor(descriptor, is_read_only=False))
+
+
+def _loosened(connection: Connection) -> Connection:
+    """Prepare a database that nobody needs after a crash."""
     _harden(connection)
     _set(connection, "journal_mode", "MEMORY", "memory")
     _set(connection, "synchronous", "OFF", 0)

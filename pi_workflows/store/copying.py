@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from pi_workflows.base import canonical
+from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.sql import load
 from pi_workflows.store.descriptor import DESCRIPTORS
 from pi_workflows.store.errors import translate
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
     from pi_workflows.base.canonical import Json
     from pi_workflows.base.sql import SqlValue, Statement
-    from pi_workflows.store.inactive import Scratch
+    from pi_workflows.store.scratch import Scratch
     from pi_workflows.store.snapshot import Snapshot
 
 _SQL: Final = load(__package__, "copying.sql")
-_TREE: Final = load(__package__, "tree_copy.sql")
+TREE: Final = load(__package__, "tree_copy.sql")
 _JOURNALS: Final = load(__package__, "journal_copy.sql")
 
 
@@ -46,7 +47,7 @@ def copy_tree(
         Unavailable: The disk is full or failed.
     """
     values: dict[str, SqlValue] = {"run_ids": _list(run_ids), "resource_ids": _list(resource_ids)}
-    return _copy(source, target, _TREE.values(), values)
+    return _copy(source, target, TREE.values(), values)
 
 
 def copy_journals(source: Snapshot, target: Scratch) -> None:
@@ -74,8 +75,9 @@ def _copy(
     guard = connection.authorizer
     connection.authorizer = None
     try:
-        # A parent may come after its child; what is left open is found by the verification.
+        # Rows are copied as they stand. What is wrong with them the verification finds.
         connection.pragma("foreign_keys", "OFF")
+        connection.pragma("ignore_check_constraints", "ON")
         uri = f"file://{source.file}?mode=ro&vfs={DESCRIPTORS}"
         connection.execute(_SQL["attach"].text, {"uri": uri})
         connection.execute("BEGIN IMMEDIATE")
@@ -84,7 +86,10 @@ def _copy(
         connection.execute("COMMIT")
         found = connection.execute(_SQL["left_out"].text, dict(values)).fetchall()
         connection.execute("DETACH source")
+        connection.pragma("ignore_check_constraints", "OFF")
         connection.pragma("foreign_keys", "ON")
+    except apsw.ConstraintError as error:
+        raise Corrupt("Two rows of the database have one key; they cannot be copied.") from error
     except apsw.Error as error:
         raise translate(error) from error
     finally:

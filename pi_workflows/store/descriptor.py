@@ -148,6 +148,8 @@ def connect_descriptor(descriptor: int, *, is_read_only: bool) -> Connection:
         apsw.Error: SQLite could not read it.
     """
     flags = apsw.SQLITE_OPEN_READONLY if is_read_only else apsw.SQLITE_OPEN_READWRITE
+    # The connection itself is opened by a path; the flag lets it ATTACH by a URI.
+    flags |= apsw.SQLITE_OPEN_URI
     return connect(f"{_PLACE}{descriptor}", flags=flags, vfs=DESCRIPTORS)
 
 

@@ -1,4 +1,4 @@
-"""Databases that are not live: one that lies there to be judged, and one that a rebuild fills."""
+"""A database that is not live and lies there to be judged."""
 
 from __future__ import annotations
 
@@ -9,27 +9,21 @@ from typing import TYPE_CHECKING
 import apsw
 
 from pi_workflows.base.errors import Unavailable
-from pi_workflows.base.sql import load
-from pi_workflows.store.connection import check_library, open_descriptor, open_scratch
+from pi_workflows.store.connection import check_library, open_descriptor
 from pi_workflows.store.content import Documents
 from pi_workflows.store.cursors import Cursors
 from pi_workflows.store.errors import translate
-from pi_workflows.store.guard import authorize
 from pi_workflows.store.header import HEADER_BYTES, parse_header
 from pi_workflows.store.inactive_file import open_file
-from pi_workflows.store.shape import check_shape, create_schema, refusal
+from pi_workflows.store.shape import check_shape, refusal
 from pi_workflows.store.snapshot import Snapshot, snapshot_of
-from pi_workflows.store.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pi_workflows.store.driver import Connection
-    from pi_workflows.store.transaction import Transaction
 
-_SQL = load(__package__, "inactive.sql")
 _FORCE = True
 
 
@@ -75,99 +69,6 @@ def open_inactive(file: Path, *, live_directory: Path | None) -> Generator[Snaps
                 yield snapshot
         finally:
             connection.close(_FORCE)
-
-
-class Scratch:
-    """A fresh database with our schema that a rebuild fills and nobody keeps.
-
-    Foreign keys hold as in the live one; nothing survives a crash.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        """Take over an open database that has the schema; use `create_scratch`."""
-        self._documents = Documents()
-        self._writer = Writer(connection, self._documents)
-
-    @property
-    def connection(self) -> Connection:
-        """The connection, for the store's own modules."""
-        return self._writer.connection
-
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Run a body between BEGIN IMMEDIATE and COMMIT, as `Writer.transaction`."""
-        return self._writer.transaction()
-
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Read one moment of it, while no transaction is open."""
-        return snapshot_of(self._writer.cursors, self._documents)
-
-    def copy_to(self, other: Scratch) -> None:
-        """Overwrite another scratch database with what stands in this one now.
-
-        Raises:
-            Unavailable: The disk is full or failed.
-        """
-        try:
-            copy = other.connection.backup("main", self.connection, "main")
-            try:
-                copy.step(-1)
-            finally:
-                copy.finish()
-        except apsw.Error as error:
-            raise translate(error) from error
-
-    def set_high_water_mark(self, event_seq: int) -> None:
-        """Let the next event that is appended have a number above this one.
-
-        Args:
-            event_seq: As `log.high_water_mark` of the database that is rebuilt says.
-        """
-        connection = self._writer.connection
-        connection.authorizer = None
-        connection.execute(_SQL["delete_mark"].text)
-        connection.execute(_SQL["insert_mark"].text, {"event_seq": event_seq})
-        connection.authorizer = authorize
-
-
-@contextmanager
-def create_scratch(path: Path | None) -> Generator[Scratch]:
-    """Make a database for a rebuild that nobody keeps.
-
-    Args:
-        path: Where it lies, beside what it is compared with; nothing has that name, and it has none
-            either from then on. None keeps it in memory.
-
-    Returns:
-        The empty database, for as long as the body runs.
-
-    Raises:
-        FileExistsError: Something has that name.
-        Unavailable: The disk is full or failed.
-    """
-    check_library()
-    if path is not None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(path, flags, 0o600))
-    try:
-        connection = _open_nameless(path)
-        try:
-            create_schema(connection, now_ms=0, app_version="")
-            connection.authorizer = authorize
-            yield Scratch(connection)
-        finally:
-            connection.close(_FORCE)
-    except apsw.Error as error:
-        raise translate(error) from error
-
-
-def _open_nameless(path: Path | None) -> Connection:
-    """Open an empty file of ours and take its name away: however we end, nothing is left of it."""
-    if path is None:
-        return open_scratch(":memory:")
-    try:
-        return open_scratch(str(path))
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _open_judged(descriptor: int) -> Connection:

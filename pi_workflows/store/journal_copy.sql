@@ -24,4 +24,4 @@ INSERT INTO main.session_events SELECT * FROM source.session_events
 INSERT INTO main.run_view_content SELECT * FROM source.run_view_content
 
 -- name: server_epoch
-UPDATE main.workflow_host_state SET epoch = (SELECT epoch FROM source.workflow_host_state)
+UPDATE main.workflow_host_state SET epoch = coalesce((SELECT max(epoch) FROM source.workflow_host_state), 0)

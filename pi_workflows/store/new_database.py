@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
-from pi_workflows.store.connection import check_library, open_scratch
+from pi_workflows.store.connection import check_library, open_new
 from pi_workflows.store.errors import translate
-from pi_workflows.store.inactive import Scratch
 from pi_workflows.store.publish import (
     check_new,
-    disk_error,
     open_directory,
-    path_of,
     publish,
-    refused,
+    target_error,
     temporary_file,
 )
+from pi_workflows.store.scratch import Scratch
 from pi_workflows.store.shape import create_schema
 
 if TYPE_CHECKING:
@@ -53,16 +51,14 @@ def new_database(destination: Path, *, now_ms: int, app_version: str) -> Generat
             open_directory(destination.parent) as directory,
             temporary_file(directory, _PREFIX) as (name, descriptor),
         ):
-            connection = open_scratch(str(path_of(directory, name, descriptor)))
+            connection = open_new(descriptor)
             try:
                 create_schema(connection, now_ms=now_ms, app_version=app_version)
                 yield Scratch(connection)
             finally:
                 connection.close(_FORCE)
             publish(directory, name, descriptor, destination.name)
-    except FileExistsError as error:
-        raise refused(destination, "targetExists", "exists already") from error
     except OSError as error:
-        raise disk_error(error) from error
+        raise target_error(destination, error) from error
     except apsw.Error as error:
         raise translate(error) from error

@@ -80,18 +80,6 @@ def target_error(destination: Path, error: OSError) -> Exception:
     return disk_error(error)
 
 
-def path_of(directory: int, name: str, descriptor: int) -> Path:
-    """Return where a file of an open directory is now, whatever was swapped meanwhile.
-
-    Raises:
-        OSError: It is not there.
-    """
-    path = Path(f"/proc/self/fd/{directory}").readlink() / name
-    if not os.path.samestat(path.lstat(), os.fstat(descriptor)):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    return path
-
-
 @contextmanager
 def open_directory(path: Path) -> Generator[int]:
     """Open a directory for as long as the body runs; give its descriptor.

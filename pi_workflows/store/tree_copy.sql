@@ -147,23 +147,61 @@ INSERT INTO main.worker_messages
 SELECT * FROM source.worker_messages WHERE worker_epoch IN (SELECT worker_epoch FROM main.run_workers)
 
 -- name: blobs
--- Every value that is named by the journals; those that the rows of the tree name are named by its events.
+-- Every value that a copied row names, by every foreign key that the schema has.
 INSERT INTO main.blobs
 SELECT * FROM source.blobs WHERE blob_hash IN (
-    SELECT payload_hash FROM main.events
+    SELECT error_hash FROM main.effect_attempts
+    UNION SELECT result_hash FROM main.effect_attempts
+    UNION SELECT error_hash FROM main.effects
+    UNION SELECT payload_hash FROM main.effects
+    UNION SELECT result_hash FROM main.effects
     UNION SELECT blob_hash FROM main.event_blobs
-    UNION SELECT receipt_hash FROM main.host_commands
+    UNION SELECT payload_hash FROM main.events
     UNION SELECT error_hash FROM main.host_commands
-    UNION SELECT result_hash FROM main.worker_messages
-    UNION SELECT error_hash FROM main.worker_messages
-    UNION SELECT launch_envelope_hash FROM main.run_workers
+    UNION SELECT receipt_hash FROM main.host_commands
+    UNION SELECT response_hash FROM main.human_decision_resolutions
+    UNION SELECT candidate_hash FROM main.human_decision_submissions
+    UNION SELECT result_hash FROM main.human_decision_submissions
+    UNION SELECT choices_hash FROM main.human_decisions
+    UNION SELECT default_response_hash FROM main.human_decisions
+    UNION SELECT presentation_hash FROM main.human_decisions
+    UNION SELECT request_hash FROM main.human_decisions
+    UNION SELECT subject_hash FROM main.human_decisions
+    UNION SELECT contract_hash FROM main.interactive_requests
+    UNION SELECT payload_hash FROM main.interactive_submissions
+    UNION SELECT receipt_hash FROM main.interactive_submissions
+    UNION SELECT error_hash FROM main.node_attempts
+    UNION SELECT output_hash FROM main.node_attempts
+    UNION SELECT prompt_hash FROM main.node_attempts
+    UNION SELECT receipt_hash FROM main.node_attempts
+    UNION SELECT settings_hash FROM main.node_attempts
+    UNION SELECT error_hash FROM main.run_queue
     UNION SELECT diagnostic_hash FROM main.run_workers
+    UNION SELECT launch_envelope_hash FROM main.run_workers
+    UNION SELECT error_hash FROM main.runs
+    UNION SELECT final_output_hash FROM main.runs
+    UNION SELECT input_hash FROM main.runs
+    UNION SELECT launch_options_hash FROM main.runs
     UNION SELECT entry_hash FROM main.session_entries
     UNION SELECT payload_hash FROM main.session_events
+    UNION SELECT binding_hash FROM main.session_segments
+    UNION SELECT failure_hash FROM main.session_segments
     UNION SELECT patch_hash FROM main.viewer_deltas
     UNION SELECT state_hash FROM main.viewer_session_checkpoints
+    UNION SELECT error_hash FROM main.worker_messages
+    UNION SELECT result_hash FROM main.worker_messages
+    UNION SELECT definition_hash FROM main.workflow_definitions
+    UNION SELECT prompt_hash FROM main.workflow_follow_ups
+    UNION SELECT reason_hash FROM main.workflow_follow_ups
+    UNION SELECT content_hash FROM main.workflow_messages
+    UNION SELECT after_hash FROM main.workflow_setting_changes
+    UNION SELECT before_hash FROM main.workflow_setting_changes
+    UNION SELECT patch_hash FROM main.workflow_setting_changes
+    UNION SELECT current_hash FROM main.workflow_settings
+    UNION SELECT initial_hash FROM main.workflow_settings
+    UNION SELECT data_hash FROM main.workflow_updates
 )
 
 -- name: server_epoch
 -- No stored epoch is ahead of the server's own.
-UPDATE main.workflow_host_state SET epoch = (SELECT epoch FROM source.workflow_host_state)
+UPDATE main.workflow_host_state SET epoch = coalesce((SELECT max(epoch) FROM source.workflow_host_state), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from pi_workflows.audit.rebuilding import rebuild_file
 from pi_workflows.audit.time_travel import view_at
 from pi_workflows.audit.verification import verify_file
 from pi_workflows.base.sql import SqlValue
+from pi_workflows.store.copying import TREE as COPIED
 from pi_workflows.store.driver import Connection, connect
 from tests.audit.pages import FileMap
 from tests.audit.population import SEED
@@ -23,6 +25,10 @@ from tests.audit.population import SEED
 # Rows about the file itself and its server, which every database has.
 _OF_THE_FILE: Final = frozenset({"schema_meta", "workflow_host_state", "sqlite_sequence"})
 _FLIPS: Final = 40
+UNLINK: Final = (
+    "DELETE FROM event_blobs WHERE event_seq IN"
+    " (SELECT event_seq FROM events WHERE event_type = 'attempt.settled')"
+)
 
 
 def reading(file: Path) -> closing[Connection]:
@@ -85,6 +91,53 @@ def test_a_capsule_says_what_its_source_says(twelve: Path, tmp_path: Path) -> No
             view_at(file, live_directory=None, event_seq=last, run_id=run_id) as here,
         ):
             assert here.content == there.content
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE runs SET finished_at = NULL WHERE status = 'completed'",
+        "UPDATE runs SET status = 'bogus' WHERE status = 'completed'",
+        "UPDATE runs SET title = 'forged' WHERE status = 'completed'",
+        UNLINK,
+        "DELETE FROM workflow_host_state",
+    ],
+)
+def test_what_is_broken_is_handed_on(twelve: Path, tmp_path: Path, damage: str) -> None:
+    """A capsule of a damaged run is written as it stands, with its violations and no new ones."""
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(twelve.read_bytes())
+    with closing(connect(str(broken))) as connection:
+        connection.pragma("ignore_check_constraints", 1)
+        connection.execute(damage)
+        ((run_id,),) = connection.execute(
+            "SELECT run_id FROM runs WHERE resource_id ="
+            " (SELECT resource_id FROM events WHERE event_type = 'run.completed')"
+        )
+    source = violations(broken)
+    written = write_capsule(
+        broken, tmp_path / "capsule.sqlite", live_directory=None, run_id=str(run_id)
+    )
+    found = {violation.code for violation in written.verification.violations}
+    # SQLite tests the constraints of rows only in a file that it may write.
+    assert found - {"integrity"} <= set(source)
+    assert source
+    assert found or damage.endswith("workflow_host_state")
+
+
+def test_every_value_of_a_copied_row_is_copied(twelve: Path) -> None:
+    """The statement that copies values looks at each foreign key to them that the schema has."""
+    with reading(twelve) as connection:
+        keys = {
+            (table, str(key[3]))
+            for table in tables(connection)
+            if table in COPIED
+            for key in connection.execute(f"PRAGMA foreign_key_list({table})")
+            if key[2] == "blobs"
+        }
+    looked = re.findall(r"SELECT (\w+) FROM main\.(\w+)", COPIED["blobs"].text)
+    assert keys == {(table, column) for column, table in looked}
+    assert len(keys) > 30
 
 
 @pytest.mark.slow

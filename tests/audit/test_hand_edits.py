@@ -16,7 +16,8 @@ from pi_workflows.base.sql import SqlValue
 from pi_workflows.kernel.comparison import SQL as COMPARED
 from pi_workflows.kernel.verify import Violation, verify
 from pi_workflows.store.driver import Connection, connect
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 from tests.audit.population import SEED
 

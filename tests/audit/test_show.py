@@ -17,7 +17,8 @@ from pi_workflows.base.canonical import Json, decode
 from pi_workflows.domain.fact import Stored
 from pi_workflows.kernel.rebuild import Replay
 from pi_workflows.store.backup import backup
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.run_view import run_view

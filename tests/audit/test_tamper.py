@@ -16,7 +16,8 @@ from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.kernel.comparison import SQL as COMPARED
 from pi_workflows.kernel.verify import verify
 from pi_workflows.store.driver import connect
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 from tests.audit.pages import BrokenFileError, Cell, FileMap, Place, Value
 from tests.audit.population import SEED

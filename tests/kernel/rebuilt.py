@@ -6,7 +6,7 @@ from pi_workflows.kernel.comparison import compare
 from pi_workflows.kernel.rebuild import rebuild
 from pi_workflows.kernel.verify import verify
 from pi_workflows.store.database import Store
-from pi_workflows.store.inactive import create_scratch
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 
 

@@ -28,8 +28,8 @@ from pi_workflows.kernel.comparison import SQL as COMPARED
 from pi_workflows.kernel.order import Answer, Chore, ClientIdentity, Order, WorkerIdentity
 from pi_workflows.kernel.verify import verify
 from pi_workflows.store import volatile
-from pi_workflows.store.inactive import create_scratch
 from pi_workflows.store.records import Permit
+from pi_workflows.store.scratch import create_scratch
 from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.store.transaction import Transaction
 from projections import route

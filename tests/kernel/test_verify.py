@@ -19,7 +19,8 @@ from pi_workflows.kernel.order import WorkerIdentity
 from pi_workflows.kernel.rules import SQL as RULES
 from pi_workflows.kernel.verify import Verification, verify
 from pi_workflows.store.driver import Connection, connect
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 from tests.kernel.harness import Harness, begin, end, finish, reserve, settle, try_effect
 from tests.kernel.test_effects import IDEMPOTENT

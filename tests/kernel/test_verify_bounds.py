@@ -27,8 +27,9 @@ from pi_workflows.kernel.order import Answer, Order
 from pi_workflows.kernel.rules import SQL as RULES
 from pi_workflows.kernel.verify import verify
 from pi_workflows.store.driver import Connection, connect
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.records import Permit
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 from tests.kernel.harness import TOKEN, Harness, begin, end, finish
 

@@ -20,7 +20,8 @@ from pi_workflows.client.endpoint import Endpoint
 from pi_workflows.kernel.verify import verify
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 
 # Far above what a slow machine needs; a test that gets here has hung.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pi_workflows.kernel.verify import Verification, verify
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from projections import route
 
 

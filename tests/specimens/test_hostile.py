@@ -21,7 +21,8 @@ from pi_workflows.server.lock import ProcessLock
 from pi_workflows.store.backup import backup
 from pi_workflows.store.database import Store
 from pi_workflows.store.header import read_header
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from pi_workflows.store.snapshot import Snapshot
 from projections import route
 from tests.kernel.harness import START_MS

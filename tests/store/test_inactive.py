@@ -21,7 +21,8 @@ from pi_workflows.base.errors import (
 )
 from pi_workflows.base.sql import Statement
 from pi_workflows.store.backup import backup
-from pi_workflows.store.inactive import create_scratch, open_inactive
+from pi_workflows.store.inactive import open_inactive
+from pi_workflows.store.scratch import create_scratch
 from tests.store.bench import (
     COUNT_PROJECTS,
     INSERT_PROJECT,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pi_workflows.store.database import Store
-    from pi_workflows.store.inactive import Scratch
+    from pi_workflows.store.scratch import Scratch
     from tests.store.mounts import Mounts
 
 NULL = Path(os.devnull)

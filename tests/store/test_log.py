@@ -13,9 +13,9 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import EVENT_PAYLOAD_BYTES_MAX, EVENTS_SLICE_MAX
 from pi_workflows.base.sql import Statement
-from pi_workflows.store.inactive import create_scratch
 from pi_workflows.store.log import events, high_water_mark, stored_event_digest
 from pi_workflows.store.records import EventRecord
+from pi_workflows.store.scratch import create_scratch
 from tests.store.bench import (
     INSERT_RESOURCE,
     NOW_MS,

@@ -17,7 +17,7 @@ from pi_workflows.protocol.state import BackedUp, StateBackup, StateStatus, Veri
 from pi_workflows.server.operations.call import Call, known, remember, shown
 from pi_workflows.server.services import Services
 from pi_workflows.store.backup import check_source, copying
-from pi_workflows.store.inactive import Scratch, create_scratch
+from pi_workflows.store.scratch import Scratch, create_scratch
 from pi_workflows.views.status import state_counts
 
 
