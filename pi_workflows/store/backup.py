@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
-from pi_workflows.base.errors import Corrupt
+from pi_workflows.base.errors import Corrupt, PayloadInvalid
 from pi_workflows.base.limits import BACKUP_STEP_PAGES
 from pi_workflows.store.connection import open_descriptor
 from pi_workflows.store.content import Documents
@@ -77,7 +77,7 @@ def check_source(store: Store, destination: Path) -> None:
         Unavailable: The disk failed.
     """
     if _is_live(store.path, destination):
-        raise refused(destination, "targetLive", "is the live database's or a file's of it")
+        raise _live(destination)
     check_new(destination)
     with store.verification() as snapshot:
         _check_sound(snapshot)
@@ -98,16 +98,16 @@ def copying(store: Store, destination: Path) -> Generator[Copy]:
         PayloadInvalid: The destination cannot be used.
         Unavailable: The disk is full or failed.
     """
-    with (
-        _translated(destination),
-        open_directory(destination.parent) as directory,
-        temporary_file(directory, _PREFIX) as (name, descriptor),
-    ):
-        copy = Copy(store, destination, directory, name, descriptor)
-        try:
-            yield copy
-        finally:
-            copy.close()
+    with _translated(destination), open_directory(destination.parent) as directory:
+        # The path may lead elsewhere by now; this directory is the one that is written to.
+        if _is_beside(store.path, destination, os.fstat(directory)):
+            raise _live(destination)
+        with temporary_file(directory, _PREFIX) as (name, descriptor):
+            copy = Copy(store, destination, directory, name, descriptor)
+            try:
+                yield copy
+            finally:
+                copy.close()
 
 
 class Copy:
@@ -172,14 +172,25 @@ class Copy:
         self._target.close(_FORCE)
 
 
+def _live(destination: Path) -> PayloadInvalid:
+    """Return the refusal of a destination that is a file of the live database."""
+    return refused(destination, "targetLive", "is the live database's or a file's of it")
+
+
 def _is_live(live: Path, destination: Path) -> bool:
     """Return whether a destination is a file of the live database, by whatever way to it."""
-    if destination.name not in {live.name + suffix for suffix in _SIDECARS}:
-        return False
     try:
-        return destination.is_absolute() and destination.parent.samefile(live.parent)
+        return destination.is_absolute() and _is_beside(
+            live, destination, destination.parent.stat()
+        )
     except (OSError, ValueError):
         return False
+
+
+def _is_beside(live: Path, destination: Path, directory: os.stat_result) -> bool:
+    """Return whether a name in a directory is one of the live database's own."""
+    names = {live.name + suffix for suffix in _SIDECARS}
+    return destination.name in names and os.path.samestat(directory, live.parent.stat())
 
 
 def _verify(descriptor: int) -> None:

@@ -251,6 +251,20 @@ def test_a_swapped_directory_gets_nothing(store: Store, tmp_path: Path) -> None:
     assert names(tmp_path / "moved") == {"backup.sqlite"}
 
 
+def test_a_directory_that_became_the_live_one(store: Store, tmp_path: Path) -> None:
+    """What is judged is the directory that is written to, not the one that the path led to."""
+    parent = tmp_path / "parent"
+    parent.mkdir()
+    destination = parent / f"{store.path.name}-journal"
+    check_source(store, destination)
+    parent.rmdir()
+    parent.symlink_to(store.path.parent)
+    with pytest.raises(PayloadInvalid) as caught, copying(store, destination):
+        pass
+    assert caught.value.reason_code == "targetLive"
+    assert destination.name not in names(store.path.parent)
+
+
 def moments() -> Iterator[int]:
     """Yield after how many calls one fails: the first few, then ever fewer."""
     at = 1
