@@ -80,10 +80,14 @@ def write_capsule(
         Corrupt: It is damaged so far that rows cannot be read.
         Unavailable: The disk is full or failed; no file is left.
     """
-    with open_inactive(file, live_directory=live_directory) as source, damage_of_file():
-        tree = tree_of(source, run_id)
+    with open_inactive(file, live_directory=live_directory) as source:
+        with damage_of_file():
+            tree = tree_of(source, run_id)
         now_ms = SystemClock().now_ms()
-        with new_database(destination, now_ms=now_ms, app_version=package_version()) as target:
+        with (
+            new_database(destination, now_ms=now_ms, app_version=package_version()) as target,
+            damage_of_file(),
+        ):
             left_out = copy_tree(
                 source, target, run_ids=tree.run_ids, resource_ids=tree.resource_ids
             )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _PRIVATE: Final = 0o600
 _RANDOM_BYTES: Final = 8
+# What SQLite keeps beside a database, and reads as a part of it.
+_SIDECARS: Final = ("-wal", "-journal", "-shm")
 # What no waiting and no room on the disk will change.
 _UNUSABLE: Final = frozenset(
     {errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EPERM, errno.EROFS}
@@ -37,10 +39,15 @@ def check_new(destination: Path) -> None:
 
     Raises:
         PayloadInvalid: It is relative (`notAbsolute`), exists (`targetExists`), lies in no existing
-            directory (`directoryMissing`), or the system takes no such path (`targetUnusable`).
+            directory (`directoryMissing`), would be taken for a part of another file, or the system
+            takes no such path (`targetUnusable`).
     """
     if not destination.is_absolute():
         raise refused(destination, "notAbsolute", "is not an absolute path")
+    for suffix in _SIDECARS:
+        owner = destination.name.removesuffix(suffix)
+        if owner not in ("", destination.name) and os.path.lexists(destination.with_name(owner)):
+            raise refused(destination, "targetUnusable", f"would be taken for a part of {owner}")
     try:
         if not destination.parent.is_dir():
             raise refused(destination, "directoryMissing", "lies in no existing directory")

@@ -16,6 +16,7 @@ from pi_workflows.audit.explaining import explain_file
 from pi_workflows.audit.rebuilding import rebuild_file
 from pi_workflows.audit.time_travel import view_at
 from pi_workflows.audit.verification import verify_file
+from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.sql import SqlValue
 from pi_workflows.store.copying import TREE as COPIED
 from pi_workflows.store.driver import Connection, connect
@@ -269,3 +270,28 @@ def test_a_forged_log_is_refused(capsule: Path, forgery: str) -> None:
     found = violations(capsule)
     assert code in found, found
     assert set(found[code]) & owners, found
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
+def test_no_capsule_becomes_a_part_of_a_database(twelve: Path, tmp_path: Path, suffix: str) -> None:
+    """A name that SQLite would read with a file beside it is refused, and nothing is written."""
+    beside = tmp_path / "own.sqlite"
+    beside.write_bytes(b"somebody's")
+    with pytest.raises(PayloadInvalid) as caught:
+        write_capsule(
+            twelve,
+            tmp_path / f"own.sqlite{suffix}",
+            live_directory=None,
+            run_id=run_ids(twelve)[0],
+        )
+    assert caught.value.reason_code == "targetUnusable"
+    assert list(tmp_path.iterdir()) == [beside]
+
+
+def test_a_target_that_exists_is_no_damage(twelve: Path, tmp_path: Path) -> None:
+    """What is wrong with the target is said of the target, and the source is not blamed."""
+    taken = tmp_path / "taken.sqlite"
+    taken.write_bytes(b"somebody's")
+    with pytest.raises(PayloadInvalid) as caught:
+        write_capsule(twelve, taken, live_directory=None, run_id=run_ids(twelve)[0])
+    assert (caught.value.reason_code, taken.read_bytes()) == ("targetExists", b"somebody's")
