@@ -98,9 +98,6 @@ def create_scratch(path: Path | None) -> Generator[Scratch]:
         Unavailable: The disk is full or failed.
     """
     check_library()
-    if path is not None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(path, flags, 0o600))
     try:
         connection = _open_nameless(path)
         try:
@@ -117,7 +114,14 @@ def _open_nameless(path: Path | None) -> Connection:
     """Open an empty file of ours and take its name away: however we end, nothing is left of it."""
     if path is None:
         return open_scratch(":memory:")
+    is_ours = True
     try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(path, flags, 0o600))
         return open_scratch(str(path))
+    except FileExistsError:
+        is_ours = False
+        raise
     finally:
-        path.unlink(missing_ok=True)
+        if is_ours:
+            path.unlink(missing_ok=True)
