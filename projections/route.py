@@ -46,6 +46,7 @@ from pi_workflows.domain.run.events import (
     RunWorkerNoProgress,
 )
 from projections import attempts, effects, lifecycle, requests, runs, updates
+from projections.viewer import deltas as viewer_deltas
 from projections.viewer import runs as viewer_runs
 
 EventT = TypeVar("EventT", bound=Event)
@@ -127,3 +128,4 @@ def apply_view(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> Non
         db: The projection.
     """
     viewer_runs.advanced(view, events, db)
+    viewer_deltas.recorded(view, events, db)

@@ -217,6 +217,8 @@ PAGE_ITEMS_MAX: Final = 256
 PAGE_BYTES_MAX: Final = 64 * _KIB
 # A snapshot over this is rebuilt with half the page budgets; the rest of a frame is its envelope.
 SNAPSHOT_BYTES_MAX: Final = 768 * _KIB
+# Patches over this are not sent: a snapshot costs no more.
+PATCH_BYTES_MAX: Final = 256 * _KIB
 # Presentation revisions of a run that a reader may continue from.
 VIEW_REVISIONS_KEPT: Final = 256
 # A definition over this is shown by windows of nodes and edges.

@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from pi_workflows.base.blob import Blob
 
 SqlValue: TypeAlias = int | float | str | bytes | None
 T = TypeVar("T")
@@ -32,10 +35,10 @@ class Statement:
     text: str
 
 
-class Read(Protocol):
-    """Reads inside one transaction.
+class Rows(Protocol):
+    """Rows inside one transaction, without the content that they name.
 
-    Rows come as the NamedTuple `shape`, whose fields are the columns in order.
+    They come as the NamedTuple `shape`, whose fields are the columns in order.
     """
 
     def one(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> T | None:
@@ -45,6 +48,10 @@ class Read(Protocol):
     def all(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> list[T]:
         """Return every row, in the statement's order; the statement bounds their number."""
         ...
+
+
+class Read(Rows, Protocol):
+    """Reads inside one transaction."""
 
     def blob(self, digest: bytes) -> bytes:
         """Return the bytes stored under a SHA-256 digest. A missing blob is Corrupt."""
@@ -58,18 +65,14 @@ class Read(Protocol):
         ...
 
 
-class Projection(Protocol):
+class Projection(Rows, Protocol):
     """What a projector may do.
 
-    Read projections and journals, write its own tables; never a blob's content.
+    Read projections and journals, write its own tables; never read a blob's content.
     """
 
-    def one(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> T | None:
-        """Return the only row, or None."""
-        ...
-
-    def all(self, shape: Callable[..., T], statement: Statement, /, **values: SqlValue) -> list[T]:
-        """Return every row, in the statement's order."""
+    def keep(self, blob: Blob, at_ms: int) -> None:
+        """Store content that a row of the projection names, or adopt what is there."""
         ...
 
     def write(self, statement: Statement, /, **values: SqlValue) -> None:

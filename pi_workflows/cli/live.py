@@ -132,7 +132,7 @@ def _row(run: Followed, scene: Scene, width: int) -> Line:
         (f"  {run.run_id:<{width}}", ""),
         (f"  {elapsed:>12}", "dim"),
         (f"  {escaped(node)}", "bold"),
-        (f"  {escaped(view.state.status_detail or '')}" if node else "", "italic"),
+        (f"  {escaped(view.detail or '')}" if node else "", "italic"),
     )
 
 

@@ -247,7 +247,7 @@ class _Row:
         if self.step is not None and self.step.attempt_number > 1:
             yield f"  {plural(self.step.attempt_number, 'attempt')}", "dim"
         if self.is_here:
-            detail = self.view.state.status_detail
+            detail = self.view.detail
             if detail:
                 yield f"  {escaped(detail)}", "italic"
             return

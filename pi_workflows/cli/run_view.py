@@ -153,6 +153,7 @@ class Node(_Part):
     type: str
     action_form: str | None = None
     summary: str | None = None
+    status_detail: str | None = None
     retry: Retry | None = None
 
     @property
@@ -247,6 +248,12 @@ class RunView(_Part):
         if self.display.status == "ambiguous":
             return self._node_of_effect() or self.state.current_node
         return self.state.current_node or self.state.waiting_on
+
+    @property
+    def detail(self) -> str | None:
+        """What people read while the run is where it is: its own words, else its node's."""
+        node = self.workflow.nodes.get(self.here or "")
+        return self.state.status_detail or (node.status_detail if node is not None else None)
 
     def _node_of_effect(self) -> str | None:
         """Return the node whose effect is ambiguous, if its events are still on the view's page."""

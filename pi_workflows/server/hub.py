@@ -8,9 +8,10 @@ delays nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pi_workflows.kernel.order import Answer
+from pi_workflows.views.run_patch import RunPatch
 from pi_workflows.views.run_view import RunView
 
 
@@ -23,6 +24,7 @@ class Subscription:
         run_id: The run that is watched; None for the run list.
         wake: Called, without blocking, when there is something to tell.
         limit: How many runs a list shows; None is the default.
+        revision: The presentation revision that the client has; None when it has none.
         is_dirty: Whether something changed since the last event was built; true at first.
         sent_total: Events built so far.
     """
@@ -31,8 +33,22 @@ class Subscription:
     run_id: str | None
     wake: Callable[[], None]
     limit: int | None = None
+    revision: int | None = None
     is_dirty: bool = True
     sent_total: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """A run as it is since its last change, for everybody who watches it.
+
+    Attributes:
+        view: The whole of it.
+        patches: What changed since a revision; None where that cannot be told.
+    """
+
+    view: RunView | None = None
+    patches: dict[int, RunPatch | None] = field(default_factory=dict[int, RunPatch | None])
 
 
 class Hub:
@@ -41,7 +57,7 @@ class Hub:
     def __init__(self) -> None:
         self._by_run: dict[str, set[Subscription]] = {}
         self._lists: set[Subscription] = set()
-        self._shared: dict[str, RunView] = {}
+        self._shared: dict[str, _Shared] = {}
 
     @property
     def subscription_count(self) -> int:
@@ -49,7 +65,7 @@ class Hub:
         return len(self._lists) + sum(map(len, self._by_run.values()))
 
     def view(self, run_id: str, build: Callable[[], RunView]) -> RunView:
-        """Return the view of a watched run, built once for everybody who watches it.
+        """Return the view of a watched run, built once for everybody who begins with it.
 
         Args:
             run_id: The run.
@@ -58,12 +74,34 @@ class Hub:
         Returns:
             The view since the last change of the run.
         """
-        view = self._shared.get(run_id)
-        if view is None:
-            view = build()
-            if run_id in self._by_run:
-                self._shared[run_id] = view
-        return view
+        shared = self._shared_of(run_id)
+        if shared.view is None:
+            shared.view = build()
+        return shared.view
+
+    def patch(
+        self, run_id: str, from_revision: int, build: Callable[[], RunPatch | None]
+    ) -> RunPatch | None:
+        """Return what changed since a revision, built once for everybody who has that one.
+
+        Args:
+            run_id: The run.
+            from_revision: The presentation revision that they have.
+            build: Builds the patch; None when there is none.
+
+        Returns:
+            The patch to the run as it is since its last change.
+        """
+        patches = self._shared_of(run_id).patches
+        if from_revision not in patches:
+            patches[from_revision] = build()
+        return patches[from_revision]
+
+    def _shared_of(self, run_id: str) -> _Shared:
+        """Return what the watchers of a run share; of a run that nobody watches nothing is kept."""
+        if run_id in self._by_run:
+            return self._shared.setdefault(run_id, _Shared())
+        return _Shared()
 
     def add(self, subscription: Subscription) -> None:
         """Begin to mark a subscription; it starts dirty, as its first event is the state now."""

@@ -135,13 +135,21 @@ class Session:
 
     # --- subscriptions ---------------------------------------------------------------------------
 
-    def subscribe(self, subscription_id: str, run_id: str | None, limit: int | None) -> None:
+    def subscribe(
+        self,
+        subscription_id: str,
+        run_id: str | None,
+        *,
+        limit: int | None = None,
+        revision: int | None = None,
+    ) -> None:
         """Begin a subscription, in the place of an earlier one of the same ID.
 
         Args:
             subscription_id: The client's name for it.
             run_id: The run; None for the run list.
             limit: How many runs a list shows.
+            revision: The presentation revision of the run that the client has.
 
         Raises:
             LimitExceeded: The connection has too many.
@@ -153,7 +161,7 @@ class Session:
                 code="subscriptionsTooMany",
                 field="subscriptionId",
             )
-        subscription = Subscription(subscription_id, run_id, self._wake_writer, limit)
+        subscription = Subscription(subscription_id, run_id, self._wake_writer, limit, revision)
         self._subscriptions[subscription_id] = subscription
         self._hub.add(subscription)
 
@@ -237,8 +245,7 @@ class Session:
         subscription.is_dirty = False
         try:
             event = self._build(subscription)
-            subscription.sent_total += 1
-            return envelope.encode(event)
+            frame = envelope.encode(event)
         except NotFound as error:
             reason, message = "run_removed", error.message
         except WorkflowsError as error:
@@ -246,6 +253,10 @@ class Session:
                 "projection.failed", connection=self.connection_id, code=error.reason_code
             )
             reason, message = "projection_failed", "The view cannot be shown."
+        else:
+            subscription.sent_total += 1
+            subscription.revision = event.revision
+            return frame
         self.unsubscribe(subscription.subscription_id)
         failure = SubscriptionFailure.model_validate({"reason_code": reason, "message": message})
         return envelope.encode(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from pi_workflows.store.content import read_blob
+from pi_workflows.store.content import put_blob, read_blob
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pi_workflows.base.blob import Blob
     from pi_workflows.base.sql import SqlValue, Statement
     from pi_workflows.store.content import Documents
     from pi_workflows.store.cursors import Cursors
@@ -56,9 +57,13 @@ class Reading(_Rows):
 
 
 class Projecting(_Rows):
-    """`base.sql.Projection`: rows may be read and written, content is out of reach."""
+    """`base.sql.Projection`: rows may be read and written, content written alone."""
 
     __slots__ = ()
+
+    def keep(self, blob: Blob, at_ms: int) -> None:
+        """Store content under its digest or adopt what is there, as `content.put_blob`."""
+        put_blob(self._cursors, blob, at_ms)
 
     def write(self, statement: Statement, /, **values: SqlValue) -> None:
         """Run a write that changes exactly one row. Anything else is our bug (AssertionError)."""

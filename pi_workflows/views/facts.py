@@ -41,6 +41,7 @@ class RunFacts(NamedTuple):
     resource_id: str
     run_revision: int
     revision: int
+    retained_from_revision: int
     status: RunStatus
     paused: int
     status_detail: str | None

@@ -3,7 +3,8 @@
 -- body is read. The open attempt is the one that the partial index knows; its request is pending,
 -- or answered and not yet consumed. The ambiguous effects of all runs, few as they are, are
 -- looked up once.
-SELECT r.run_id, r.resource_id, s.revision, v.presentation_revision, r.status, r.paused,
+SELECT r.run_id, r.resource_id, s.revision, v.presentation_revision,
+       v.retained_from_revision, r.status, r.paused,
        r.status_detail, r.title, r.workflow_ref, r.definition_digest, d.definition_hash,
        d.workflow_name, r.project_id, p.canonical_path, r.parent_run_id, r.root_run_id,
        r.lineage_kind, r.restart_number, r.parent_run_revision, r.created_at, s.updated_at,

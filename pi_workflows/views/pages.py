@@ -166,15 +166,23 @@ def trace_page(
         The page; the total is the run's revision.
     """
     places = window(facts.run_revision, cursor)
-    rows = read.all(
-        _TraceRow,
-        SQL["trace"],
-        resource_id=facts.resource_id,
-        start=places.start,
-        stop=places.stop,
-    )
-    items: list[Json] = [_trace_item(read, facts.run_id, row) for row in rows]
+    items = trace_items(read, facts, places.start, places.stop)
     return around(facts.run_revision, cursor, items, bytes_max)
+
+
+def trace_items(read: Read, facts: RunFacts, after: int, through: int) -> list[Json]:
+    """Return the events of a run's trace after a number, through another one.
+
+    Args:
+        read: The view's read.
+        facts: The run.
+        after: The `seq` of the event before the first.
+        through: The `seq` of the last.
+    """
+    rows = read.all(
+        _TraceRow, SQL["trace"], resource_id=facts.resource_id, start=after, stop=through
+    )
+    return [_trace_item(read, facts.run_id, row) for row in rows]
 
 
 def _trace_item(read: Read, run_id: str, row: _TraceRow) -> dict[str, Json]:

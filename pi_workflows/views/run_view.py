@@ -88,7 +88,6 @@ class _Parts:
     heads: list[Head]
     values: list[HeadValue]
     step_total: int
-    detail: str | None
 
 
 def run_view(read: Read, run_id: str, process: ProcessFacts) -> RunView:
@@ -119,12 +118,10 @@ def run_view(read: Read, run_id: str, process: ProcessFacts) -> RunView:
 
 def _parts(read: Read, facts: RunFacts, process: ProcessFacts) -> _Parts:
     """Read what does not depend on a budget."""
-    error_hash = facts.error_hash or facts.queue_error_hash
-    error = stored_value(read, error_hash) if error_hash is not None else None
+    error = _stored_error(read, facts)
     message = Failure.parse(error.load(read)).message if error is not None else None
     snapshot = read.document(Snapshot.parse, facts.definition_hash)
     heads = node_heads(read, facts.run_id, snapshot.nodes)
-    node = snapshot.nodes.get(facts.node_id or "")
     return _Parts(
         facts=facts,
         display=facts.display(process, message),
@@ -132,7 +129,6 @@ def _parts(read: Read, facts: RunFacts, process: ProcessFacts) -> _Parts:
         heads=heads,
         values=head_values(read, heads),
         step_total=step_total(read, facts.run_id),
-        detail=facts.status_detail or (node.status_detail if node is not None else None),
     )
 
 
@@ -157,9 +153,7 @@ def _document(read: Read, parts: _Parts, budget: _Budget) -> dict[str, Json]:
         "runId": facts.run_id,
         "revision": facts.revision,
         "runRevision": facts.run_revision,
-        "live": parts.display.is_live,
-        "possiblyInterrupted": parts.display.is_possibly_interrupted,
-        "display": _display(parts, budget),
+        **_process_members(parts.display, parts.error, budget.value_bytes),
         "manifest": facts.manifest(),
         "state": _state(read, parts, steps, budget),
         "workflow": canonical.fragment(definition),
@@ -182,9 +176,30 @@ def _document(read: Read, parts: _Parts, budget: _Budget) -> dict[str, Json]:
     }
 
 
-def _display(parts: _Parts, budget: _Budget) -> Json:
-    """Return what people are told; a reason that is too long becomes its phrase and a reference."""
-    display = parts.display
+def process_members(read: Read, facts: RunFacts, process: ProcessFacts) -> dict[str, Json]:
+    """Return the members of a view that depend on live processes and are stored nowhere.
+
+    Args:
+        read: The view's read.
+        facts: The run.
+        process: What lives now.
+
+    Returns:
+        `display`, `live` and `possiblyInterrupted`.
+    """
+    error = _stored_error(read, facts)
+    message = Failure.parse(error.load(read)).message if error is not None else None
+    return _process_members(facts.display(process, message), error, INLINE_BYTES_MAX)
+
+
+def _stored_error(read: Read, facts: RunFacts) -> Value | None:
+    """Return why a run ended or is parked."""
+    error_hash = facts.error_hash or facts.queue_error_hash
+    return stored_value(read, error_hash) if error_hash is not None else None
+
+
+def _process_members(display: Display, error: Value | None, bytes_max: int) -> dict[str, Json]:
+    """Return what people are told; a reason that is too long becomes a phrase and a reference."""
     controls: list[Json] = list(display.controls)
     document: dict[str, Json] = {
         "status": display.status,
@@ -192,11 +207,14 @@ def _display(parts: _Parts, budget: _Budget) -> Json:
         "controls": controls,
         "reason": display.reason,
     }
-    is_long = len(canonical.encode(display.reason)) > budget.value_bytes
-    if is_long and parts.error is not None:
+    if error is not None and len(canonical.encode(display.reason)) > bytes_max:
         document["reason"] = display.phrase
-        document["reasonContent"] = canonical.fragment(parts.error.reference())
-    return document
+        document["reasonContent"] = canonical.fragment(error.reference())
+    return {
+        "display": document,
+        "live": display.is_live,
+        "possiblyInterrupted": display.is_possibly_interrupted,
+    }
 
 
 def _state(read: Read, parts: _Parts, steps: Page, budget: _Budget) -> dict[str, Json]:
@@ -207,29 +225,48 @@ def _state(read: Read, parts: _Parts, steps: Page, budget: _Budget) -> dict[str,
         "runId": facts.run_id,
         "workflowName": facts.workflow_name,
         "workflowSource": facts.source(),
-        "traceSeq": facts.run_revision,
-        "status": facts.status,
         "createdAt": facts.created_at,
-        "startedAt": facts.started_at,
-        "updatedAt": facts.updated_at,
-        "input": _value(read, facts.input_hash, budget),
+        "input": _value(read, facts.input_hash, budget.value_bytes),
         "outputs": _outputs(read, parts.values, budget),
         "results": _results(read, parts.values, budget),
         "steps": steps.documents,
-        **_place(read, facts),
+        **state_members(read, facts, budget.value_bytes),
     }
     if facts.title is not None:
         state["title"] = facts.title
+    if facts.final_output_hash is not None:
+        state["finalOutput"] = _value(read, facts.final_output_hash, budget.value_bytes)
+    return state
+
+
+def state_members(
+    read: Read, facts: RunFacts, value_bytes_max: int = INLINE_BYTES_MAX
+) -> dict[str, Json]:
+    """Return those members of the state that a command may change and that no run makes longer.
+
+    Args:
+        read: The view's read.
+        facts: The run.
+        value_bytes_max: Bytes of a value; a larger one is a reference to its content.
+
+    Returns:
+        The members that there are.
+    """
+    state: dict[str, Json] = {
+        "traceSeq": facts.run_revision,
+        "status": facts.status,
+        "startedAt": facts.started_at,
+        "updatedAt": facts.updated_at,
+        **_place(read, facts),
+    }
     if facts.finished_at is not None:
         state["finishedAt"] = facts.finished_at
-    if parts.detail is not None:
-        state["statusDetail"] = parts.detail
+    if facts.status_detail is not None:
+        state["statusDetail"] = facts.status_detail
     if facts.paused:
         state["paused"] = True
-    if facts.final_output_hash is not None:
-        state["finalOutput"] = _value(read, facts.final_output_hash, budget)
     if facts.error_hash is not None:
-        state["error"] = _value(read, facts.error_hash, budget)
+        state["error"] = _value(read, facts.error_hash, value_bytes_max)
     return state
 
 
@@ -246,9 +283,9 @@ def _place(read: Read, facts: RunFacts) -> dict[str, Json]:
     return place
 
 
-def _value(read: Read, digest: bytes, budget: _Budget) -> Json:
+def _value(read: Read, digest: bytes, bytes_max: int) -> Json:
     """Return a value of the run itself."""
-    return embedded(read, stored_value(read, digest), budget.value_bytes)
+    return embedded(read, stored_value(read, digest), bytes_max)
 
 
 def _outputs(read: Read, values: Sequence[HeadValue], budget: _Budget) -> Json:

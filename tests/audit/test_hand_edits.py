@@ -56,6 +56,7 @@ OWNERS: Final[dict[str, str]] = {
     "effects": _OF_EFFECT,
     "effect_attempts": _OF_EFFECT,
     "viewer_runs": _OWN,
+    "viewer_deltas": _OWN,
 }
 # Facts about live processes, which no log gives again (the state contract, section 2.3).
 PROCESS_LOCAL: Final = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.run.control import PauseRun, ResumeRun
 from pi_workflows.store.records import Permit
@@ -60,19 +61,22 @@ def fill(bench: Harness) -> None:
 
 
 @pytest.mark.slow
-def test_the_last_hundred_steps_cost_what_the_second_hundred_did(bench: Harness) -> None:
-    """Statements, VM steps and bytes of the log stay within two percent over 1,000 steps."""
+def test_the_last_hundred_steps_cost_what_an_early_hundred_did(bench: Harness) -> None:
+    """Statements, VM steps and bytes of the log rise by less than two percent in 1,000 steps.
+
+    From when the window of patches is full on: until then nothing falls out of it.
+    """
     fill(bench)
     permit = bench.launch(workflow=LOOP)
     bench.do(begin("one"), permit=permit)
     costs = [hundred(bench, permit, first) for first in range(1, STEPS, 100)]
-    second, last = costs[1], costs[-1]
+    early, last = costs[VIEW_REVISIONS_KEPT // 100 + 1], costs[-1]
     for name in ("statements", "vm_steps", "wal_bytes"):
-        before, after = getattr(second, name), getattr(last, name)
-        assert abs(after - before) <= SHARE_MAX * before, (name, costs)
+        before, after = getattr(early, name), getattr(last, name)
+        assert after - before <= SHARE_MAX * before, (name, costs)
 
 
-APPLIED = 120
+APPLIED = 160
 ACT: dict[str, Json] = {
     "type": "action",
     "actionForm": "function",
@@ -116,6 +120,7 @@ def test_effects_that_were_applied_make_the_next_one_no_dearer(bench: Harness) -
         if visit % 10 == 0:
             steps, permit = stop_and_go(bench)
             stops.append(steps)
-    early, late = sum(acts[20:40]), sum(acts[-20:])
+    # Every visit is several commands, so that the window of patches is full by then.
+    early, late = sum(acts[80:100]), sum(acts[-20:])
     assert abs(late - early) <= SHARE_MAX * early, (early, late)
-    assert abs(stops[-1] - stops[1]) <= SHARE_MAX * stops[1], stops
+    assert abs(stops[-1] - stops[8]) <= SHARE_MAX * stops[8], stops

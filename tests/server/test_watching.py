@@ -32,7 +32,7 @@ async def _watch(peer: Peer, run_id: str = "run-1", subscription_id: str = "s") 
 
 
 def test_every_change_is_pushed(state_dir: Path) -> None:
-    """A watched run sends a snapshot now and after each command, at its presentation revision."""
+    """A watched run sends a snapshot now and a patch after each command, at its revision."""
 
     async def body() -> None:
         async with server(state_dir) as bench:
@@ -42,9 +42,15 @@ def test_every_change_is_pushed(state_dir: Path) -> None:
             for operation in ("run.pause", "run.resume", "run.cancel"):
                 await other.ask(operation, run_id="run-1")
                 seen.append(await watcher.event())
-            assert {event.event for event in seen} == {EventKind.RUN_SNAPSHOT}
+            assert [event.event for event in seen] == [
+                EventKind.RUN_SNAPSHOT,
+                *[EventKind.RUN_PATCH] * 3,
+            ]
             assert [_status(event) for event in seen] == ["queued", "paused", "queued", "cancelled"]
             assert [event.revision for event in seen] == [1, 2, 3, 5]
+            patches = [_members(event.payload) for event in seen[1:]]
+            spans = [(patch["fromRevision"], patch["toRevision"]) for patch in patches]
+            assert spans == [(1, 2), (2, 3), (3, 5)]
 
     run(body)
 
@@ -80,7 +86,38 @@ def test_a_process_fact_is_pushed_without_a_commit(state_dir: Path) -> None:
             first = await _watch(watcher)
             bench.parts.services.hub.process_changed("run-1")
             again = await watcher.event()
-            assert (again.revision, again.payload) == (first.revision, first.payload)
+            assert (again.event, again.revision) == (EventKind.RUN_PATCH, first.revision)
+            patch = _members(again.payload)
+            assert (patch["fromRevision"], patch["toRevision"], patch["deltas"]) == (1, 1, [])
+            assert patch["display"] == _members(first.payload)["display"]
+
+    run(body)
+
+
+def test_a_reader_goes_on_from_its_revision(state_dir: Path) -> None:
+    """Who names a retained revision gets what changed since; any other one gets a snapshot."""
+
+    async def body() -> None:
+        async with server(state_dir) as bench:
+            other = await bench.connect()
+            await bench.started(other)
+            for operation in ("run.pause", "run.resume", "run.pause"):
+                await other.ask(operation, run_id="run-1")
+            told: dict[int, tuple[EventKind, Json]] = {}
+            for revision in (0, 1, 3, 4, 5, 99):
+                watcher = await bench.connect()
+                payload: dict[str, Json] = {"subscriptionId": "s", "revision": revision}
+                await watcher.ask("view.run.watch", payload, run_id="run-1")
+                event = await watcher.event()
+                told[revision] = event.event, _members(event.payload).get("fromRevision")
+            assert told == {
+                0: (EventKind.RUN_SNAPSHOT, None),
+                1: (EventKind.RUN_PATCH, 1),
+                3: (EventKind.RUN_PATCH, 3),
+                4: (EventKind.RUN_PATCH, 4),
+                5: (EventKind.RUN_SNAPSHOT, None),
+                99: (EventKind.RUN_SNAPSHOT, None),
+            }
 
     run(body)
 
@@ -168,10 +205,9 @@ def test_a_view_that_cannot_be_shown_ends_its_subscription_only(state_dir: Path)
             peer = await bench.connect()
             for run_id in ("run-1", "run-2"):
                 await bench.started(peer, run_id)
-                await _watch(peer, run_id, f"of {run_id}")
+            await _watch(peer, "run-2", "of run-2")
             with bench.damaged_views("run-1"):
-                await peer.ask("run.pause", run_id="run-1")
-                failed = await peer.event()
+                failed = await _watch(peer, "run-1", "of run-1")
             assert failed.event is EventKind.UNAVAILABLE
             assert failed.subscription_id == "of run-1"
             assert _members(failed.payload)["reasonCode"] == "projection_failed"

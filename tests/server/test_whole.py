@@ -121,14 +121,11 @@ def _view(client: Client) -> dict[str, Json]:
 
 def _until(client: Client, is_there: Callable[[dict[str, Json]], bool]) -> dict[str, Json]:
     """Watch the run until its view is as it should be."""
-    subscription = client.watch("run")
-    while True:
-        event = client.next_event(subscription)
-        assert event is not None
-        view = members(event.payload)
-        if is_there(view):
-            client.unwatch(subscription)
-            return view
+    with client.watch_run("run") as feed:
+        for mirror, _ in feed:
+            if mirror.view is not None and is_there(mirror.view):
+                return mirror.view
+    raise AssertionError("the subscription ended")
 
 
 def _status(view: dict[str, Json]) -> Json:
@@ -171,8 +168,8 @@ def test_an_answer_is_judged_before_it_counts(project: Project) -> None:
         assert answer({"count": 41}, "c") == (Outcome.ACCEPTED, None)
         assert answer({"count": 41}, "c") == (Outcome.ADOPTED, None)
         assert answer({"count": 7}, "d") == (Outcome.CONFLICT, "alreadyAnswered")
-        done = _until(client, lambda view: _status(view) == "completed")
-        assert members(done["state"])["finalOutput"] == 42
+        _until(client, lambda view: _status(view) == "completed")
+        assert members(_view(client)["state"])["finalOutput"] == 42
 
 
 def test_a_changed_file_cannot_judge(project: Project) -> None:

@@ -177,12 +177,6 @@ WHERE run_id = :failed;
 UPDATE session_segments SET entry_digest = :entries, event_digest = :events;
 INSERT INTO attempt_entries (attempt_id, role, segment_id, entry_id)
 VALUES (:waiting, 'response', 'capture', 'entry-2');
-INSERT INTO viewer_deltas
-WITH RECURSIVE number (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < 255)
-SELECT v.run_id, r.n, i.n, 'summary', '', :patch, 1
-FROM viewer_runs AS v
-JOIN number AS r ON r.n BETWEEN 2 AND v.presentation_revision
-JOIN number AS i ON i.n < 2;
 """
 
 

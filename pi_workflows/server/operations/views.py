@@ -25,6 +25,7 @@ from pi_workflows.views.content import content_chunk
 from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import queue_items, run_list_page
+from pi_workflows.views.run_patch import RunPatch, run_patch
 from pi_workflows.views.run_view import RunView, run_view
 from pi_workflows.views.search import search_page
 
@@ -51,14 +52,14 @@ async def run_watch(services: Services, call: Call) -> Reply:
     with services.store.snapshot() as read:
         run_facts(read, call.run_id)
     # Nothing is awaited from here on: the reply leaves before the first event.
-    call.session.subscribe(payload.subscription_id, call.run_id, None)
+    call.session.subscribe(payload.subscription_id, call.run_id, revision=payload.revision)
     return shown(Subscribed(subscribed=True))
 
 
 async def runs_watch(_services: Services, call: Call) -> Reply:
     """Begin to tell a connection about the run list. Raises LimitExceeded."""
     payload = call.read(ViewRunsWatch)
-    call.session.subscribe(payload.subscription_id, None, payload.limit)
+    call.session.subscribe(payload.subscription_id, None, limit=payload.limit)
     return shown(Subscribed(subscribed=True))
 
 
@@ -139,8 +140,9 @@ def news(services: Services, subscription: Subscription) -> Event:
         subscription: What is watched.
 
     Returns:
-        A snapshot of its run, at the presentation revision; or the first page of the run list,
-        numbered by subscription.
+        What changed in its run since the revision that the client has, or a snapshot where that
+        cannot be told, at the presentation revision; or the first page of the run list, numbered by
+        subscription.
 
     Raises:
         NotFound: The run is gone.
@@ -158,6 +160,15 @@ def news(services: Services, subscription: Subscription) -> Event:
             payload=listed.document(),
             revision=subscription.sent_total + 1,
         )
+    patch = _patch(services, subscription, run_id)
+    if patch is not None:
+        return Event(
+            subscription_id=subscription.subscription_id,
+            event=EventKind.RUN_PATCH,
+            payload=patch.document,
+            revision=patch.to_revision,
+            run_id=run_id,
+        )
     view = services.hub.view(run_id, lambda: _run_view(services, run_id))
     return Event(
         subscription_id=subscription.subscription_id,
@@ -166,6 +177,19 @@ def news(services: Services, subscription: Subscription) -> Event:
         revision=view.revision,
         run_id=run_id,
     )
+
+
+def _patch(services: Services, subscription: Subscription, run_id: str) -> RunPatch | None:
+    """Return what changed in a run since the client's revision, where that can be told."""
+    revision = subscription.revision
+    if revision is None:
+        return None
+
+    def build() -> RunPatch | None:
+        with services.store.snapshot() as read:
+            return run_patch(read, run_id, revision, process_facts(services))
+
+    return services.hub.patch(run_id, revision, build)
 
 
 def _run_view(services: Services, run_id: str) -> RunView:

@@ -1,0 +1,98 @@
+"""What one command changed in a run, as far as its view is concerned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pi_workflows.base import ids
+from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.fact import Event, Stored
+from pi_workflows.domain.request.events import RequestSubmitted
+from pi_workflows.domain.run.events import RunEnded, RunEvent, RunResumeRequested, RunWaiting
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The events of one command that belong to the run's own resource.
+
+    Attributes:
+        own: These events, in order, which are the newest of its trace; none when the command
+            changed only an effect of the run.
+    """
+
+    own: tuple[Stored, ...]
+
+    @classmethod
+    def of(cls, run_id: str, events: tuple[Stored, ...]) -> Change:
+        """Return the change that events of one command made; those of effects come along."""
+        resource_id = ids.resource_id("run", run_id)
+        return cls(tuple(event for event in events if event.resource_id == resource_id))
+
+    @property
+    def facts(self) -> tuple[Event, ...]:
+        """What the run's own events say."""
+        return tuple(event.fact for event in self.own)
+
+    @property
+    def started(self) -> tuple[AttemptStarted, ...]:
+        """The attempts that began."""
+        return tuple(fact for fact in self.facts if isinstance(fact, AttemptStarted))
+
+    @property
+    def settled(self) -> tuple[AttemptSettled, ...]:
+        """The attempts that became steps."""
+        return tuple(fact for fact in self.facts if isinstance(fact, AttemptSettled))
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether a node published progress."""
+        return any(isinstance(fact, UpdateRecorded) for fact in self.facts)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether columns of the run itself were set."""
+        return any(isinstance(fact, RunEvent) and fact.run is not None for fact in self.facts)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether the run's place in the queue was set."""
+        return any(isinstance(fact, RunEvent) and fact.queue is not None for fact in self.facts)
+
+    @property
+    def has_attempts(self) -> bool:
+        """Whether an attempt began, ended or was interrupted."""
+        return any(map(_has_attempt, self.facts))
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether a question was asked, answered, taken or closed."""
+        return any(map(_has_request, self.facts))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run ended."""
+        return any(isinstance(fact, RunEnded) for fact in self.facts)
+
+
+def _has_attempt(fact: Event) -> bool:
+    """Whether an event changes an attempt."""
+    match fact:
+        case AttemptStarted() | AttemptSettled():
+            return True
+        case RunEvent():
+            return fact.attempt is not None
+        case _:
+            return False
+
+
+def _has_request(fact: Event) -> bool:
+    """Whether an event changes a question."""
+    match fact:
+        case RunWaiting() | RequestSubmitted():
+            return True
+        case AttemptSettled() | RunResumeRequested():
+            return fact.request is not None
+        case RunEnded():
+            return bool(fact.requests)
+        case _:
+            return False
