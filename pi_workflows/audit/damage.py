@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
 
-from pi_workflows.base.errors import Corrupt, PayloadInvalid
+from pi_workflows.base.errors import Corrupt, NotFound, PayloadInvalid
+from pi_workflows.base.sql import Read, load
+
+SQL: Final = load(__package__, "damage.sql")
 
 
 @contextmanager
@@ -21,4 +25,29 @@ def damage_of_file() -> Generator[None]:
     try:
         yield
     except (AssertionError, LookupError, PayloadInvalid, TypeError, ValueError) as error:
-        raise Corrupt("What is stored contradicts itself.", code="contradiction") from error
+        raise contradiction() from error
+
+
+@contextmanager
+def damage_of_run(read: Read, run_id: str) -> Generator[None]:
+    """Read about a run of a file, as `damage_of_file`, while the body runs.
+
+    A run that stands in the table of runs exists. When it cannot be found all the same, rows that
+    belong to it are missing.
+
+    Raises:
+        Corrupt: What is stored contradicts itself (`contradiction`).
+    """
+    with damage_of_file():
+        try:
+            yield
+        except NotFound as error:
+            stands = read.one(str, SQL["run_stands"], run_id=run_id) is not None
+            if error.reason_code != "runMissing" or not stands:
+                raise
+            raise contradiction() from error
+
+
+def contradiction() -> Corrupt:
+    """Return the error of a file that contradicts itself."""
+    return Corrupt("What is stored contradicts itself.", code="contradiction")

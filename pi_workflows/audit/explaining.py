@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pi_workflows.audit.damage import damage_of_file
+from pi_workflows.audit.damage import damage_of_run
 from pi_workflows.store.inactive import open_inactive
 from pi_workflows.views.story import Story, story
 from pi_workflows.views.story_sentences import Sentence
@@ -31,5 +31,5 @@ def explain_file(file: Path, *, live_directory: Path | None, run_id: str) -> Sto
         Corrupt: It is damaged, or what the run's events say contradicts itself.
         Unavailable: The disk failed.
     """
-    with open_inactive(file, live_directory=live_directory) as read, damage_of_file():
+    with open_inactive(file, live_directory=live_directory) as read, damage_of_run(read, run_id):
         return story(read, run_id)

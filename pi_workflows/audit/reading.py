@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pi_workflows.audit.damage import damage_of_file
+from pi_workflows.audit.damage import contradiction, damage_of_run
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome, Refused
@@ -25,7 +25,7 @@ from pi_workflows.views.content import content_chunk
 from pi_workflows.views.effects import effect_items
 from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.pages import run_page
-from pi_workflows.views.run_list import run_list_page
+from pi_workflows.views.run_list import LAST_CHARACTER, run_list_page, untold_count
 from pi_workflows.views.run_view import run_view
 from pi_workflows.views.search import search_page
 
@@ -50,6 +50,21 @@ class FileReader:
     def at_ms(self) -> int:
         """When the newest event was recorded; 0 without any."""
         return self._read.one(int, SQL["newest_event_at"]) or 0
+
+    def runs_beginning(self, prefix: str, limit: int) -> tuple[list[str], int]:
+        """Return the runs whose ID begins so, whatever of their other rows is missing.
+
+        Args:
+            prefix: A beginning, or a whole ID.
+            limit: How many at most.
+
+        Returns:
+            Their IDs, the run that is called exactly so first, then the newest; and how many there
+            are.
+        """
+        bounds = {"prefix": prefix, "prefix_end": prefix + LAST_CHARACTER}
+        run_ids = self._read.all(str, SQL["runs_of_prefix"], **bounds, runs_max=limit)
+        return run_ids, self._read.one(int, SQL["count_of_prefix"], **bounds) or 0
 
     def request(
         self,
@@ -84,7 +99,7 @@ class FileReader:
         )
         answer = _ANSWERS.get(operation, _no_answer)
         try:
-            with damage_of_file():
+            with damage_of_run(self._read, run_id or ""):
                 return answer(self._read, asked, run_id or "")
         except Refused as error:
             line = error_line(error.message) or error.reason_code
@@ -129,15 +144,12 @@ def _run_get(read: Read, _payload: Payload, run_id: str) -> Reply:
 
 
 def _runs_page(read: Read, payload: Payload, _run_id: str) -> Reply:
-    """Answer `view.runs.page`."""
+    """Answer `view.runs.page`; a list that would leave out a damaged run is none."""
     assert isinstance(payload, ViewRunsPage)
-    page = run_list_page(
-        read,
-        _NOBODY,
-        start=payload.cursor or 0,
-        limit=payload.limit or RUN_LIST_DEFAULT,
-        where=payload.filter,
-    )
+    start, limit = payload.cursor or 0, payload.limit or RUN_LIST_DEFAULT
+    if untold_count(read, _NOBODY, start=start, limit=limit, where=payload.filter):
+        raise contradiction()
+    page = run_list_page(read, _NOBODY, start=start, limit=limit, where=payload.filter)
     return _shown(page)
 
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from pi_workflows.audit.damage import damage_of_file
+from pi_workflows.audit.damage import damage_of_file, damage_of_run
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.sql import Read
 from pi_workflows.store.inactive import open_inactive
@@ -219,7 +219,8 @@ def _compared(read: Read, left: str, right: str) -> RunDifference:
 
 def _side(read: Read, run_id: str) -> RunSide:
     """Begin with one of the runs."""
-    return RunSide(run_record(read, run_id), run_totals(read, run_id))
+    with damage_of_run(read, run_id):
+        return RunSide(run_record(read, run_id), run_totals(read, run_id))
 
 
 def _take(side: RunSide, step: StepRecord) -> None:

@@ -86,7 +86,7 @@ def list_log(invocation: Invocation, file: Path, wanted: Wanted) -> int:
         raise WrongUsage("--to: the last event comes before the first.", field="--to")
     limit = wanted.limit or (LOG_EVENTS_DEFAULT if output.is_json else None)
     with refusing(file), reading_log(file, live_directory=state_directory().root) as log:
-        asked = Source(log.reader, log.reader.at_ms, file)
+        asked = Source.of_file(log.reader, log.reader.at_ms, file)
         slices = log.slices(
             run_id=None if wanted.run is None else asked.run_id_of(wanted.run),
             types=types,

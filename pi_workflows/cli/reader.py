@@ -39,3 +39,22 @@ class Reader(Protocol):
             WorkflowsError: As the one that answers says.
         """
         ...
+
+
+class FileReader(Reader, Protocol):
+    """Answers about a file, also which runs it has when it cannot be listed.
+
+    `audit.reading.FileReader` does.
+    """
+
+    def runs_beginning(self, prefix: str, limit: int) -> tuple[list[str], int]:
+        """Return the runs whose ID begins so, whatever of their other rows is missing.
+
+        Args:
+            prefix: A beginning, or a whole ID.
+            limit: How many at most.
+
+        Returns:
+            Their IDs, the run that is called exactly so first; and how many there are.
+        """
+        ...

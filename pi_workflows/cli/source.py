@@ -7,14 +7,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.errors import AuthorityDenied, Corrupt, Incompatible, NotFound
 from pi_workflows.cli.connection import client, state_directory
 from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.lookup import run_id_of
-from pi_workflows.cli.reader import Reader
+from pi_workflows.cli.lookup import Lookup, run_id_among, run_id_of
+from pi_workflows.cli.reader import FileReader, Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,25 @@ class Source:
         now_ms: The time by which durations are told: of the newest event of a file.
         file: The file; None for the server.
         place: Which moment of which file that is, in words.
+        lookup: Finds the runs of a file by a prefix; None leaves it to the server's run list.
     """
 
     reader: Reader
     now_ms: int
     file: Path | None = None
     place: str = ""
+    lookup: Lookup | None = None
+
+    @classmethod
+    def of_file(cls, reader: FileReader, at_ms: int, file: Path) -> Self:
+        """Ask a file as it stands.
+
+        Args:
+            reader: Answers from the file.
+            at_ms: When its newest event was recorded.
+            file: The file.
+        """
+        return cls(reader, at_ms, file, f"in {file}", reader.runs_beginning)
 
     @property
     def option(self) -> str:
@@ -41,6 +55,8 @@ class Source:
     def run_id_of(self, typed: str) -> str:
         """Return the ID of the run that a whole ID or a unique prefix names; raises as `lookup`."""
         try:
+            if self.lookup is not None:
+                return run_id_among(self.lookup, typed)
             return run_id_of(self.reader, typed)
         except NotFound as error:
             if self.file is None:
@@ -96,7 +112,7 @@ def _open(file: Path) -> Generator[Source]:
     from pi_workflows.audit.reading import reading_file  # noqa: PLC0415
 
     with refusing(file), reading_file(file, live_directory=state_directory().root) as reader:
-        yield Source(reader, reader.at_ms, file, f"in {file}")
+        yield Source.of_file(reader, reader.at_ms, file)
 
 
 @contextmanager

@@ -21,8 +21,9 @@ from pi_workflows.views.page import forward
 
 SQL: Final = load(__package__, "run_list.sql")
 
-# Sorts after every run ID that begins with what stands before it.
-_LAST_CHARACTER: Final = "\U0010ffff"
+LAST_CHARACTER: Final = "\U0010ffff"
+"""Sorts after every run ID that begins with what stands before it."""
+
 # Enough that two lists never share a name by chance, short enough to stand in a command line.
 _REVISION_HEX: Final = 16
 
@@ -37,10 +38,11 @@ class _Number(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The runs of one page and what they are a part of."""
+    """The runs of one page, what they are a part of, and how many of them miss rows."""
 
     runs: list[RunFacts]
     total: int
+    untold: int
 
 
 def run_list_page(
@@ -76,6 +78,21 @@ def run_list_page(
     )
 
 
+def untold_count(
+    read: Read, process: ProcessFacts, *, start: int, limit: int, where: RunFilter | None
+) -> int:
+    """Return how many runs a page leaves out because rows that belong to them are missing.
+
+    Args:
+        read: One consistent read.
+        process: What lives now.
+        start: Index of the first run.
+        limit: How many runs at most.
+        where: Which runs are listed; None lists all.
+    """
+    return _found(read, process, start, limit, where or RunFilter()).untold
+
+
 def queue_items(read: Read, limit: int = RUN_LIST_DEFAULT) -> list[QueueItem]:
     """Return the newest runs as they stand in the queue, as many as fit a receipt (`run.list`)."""
     run_ids, _ = _listed(read, 0, limit, RunFilter())
@@ -88,11 +105,12 @@ def _found(read: Read, process: ProcessFacts, start: int, limit: int, where: Run
     """Return the runs of a page."""
     if where.status is None or where.status in TERMINAL:
         run_ids, total = _listed(read, start, limit, where)
-        return _Found(many_facts(read, run_ids), total)
+        listed = many_facts(read, run_ids)
+        return _Found(listed, total, len(run_ids) - len(listed))
     unended = read.all(_RunId, SQL["unended_runs"], **_filter(where))
     facts = many_facts(read, [row.value for row in unended])
     shown = [run for run in facts if run.display(process).status == where.status]
-    return _Found(shown[start : start + limit], len(shown))
+    return _Found(shown[start : start + limit], len(shown), len(unended) - len(facts))
 
 
 def _filter(where: RunFilter) -> dict[str, SqlValue]:
@@ -101,7 +119,7 @@ def _filter(where: RunFilter) -> dict[str, SqlValue]:
     return {
         "project_id": ids.project_id(where.project_path) if where.project_path else None,
         "prefix": prefix,
-        "prefix_end": None if prefix is None else prefix + _LAST_CHARACTER,
+        "prefix_end": None if prefix is None else prefix + LAST_CHARACTER,
     }
 
 
