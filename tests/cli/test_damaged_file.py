@@ -1,4 +1,4 @@
-"""A file with a damaged run: the run is there, and what cannot be told of it is said to be damage."""
+"""A file with a damaged run: the run is there, and what cannot be told of it is damage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.archive import RUNS, spoil
+from tests.cli.archive import spoil
 from tests.cli.installation import Installation
 
 pytestmark = pytest.mark.slow
