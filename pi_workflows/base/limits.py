@@ -230,6 +230,15 @@ RUN_LIST_DEFAULT: Final = 100
 # `display.reason` in a list item: a fixed phrase.
 LIST_REASON_CHARS_MAX: Final = 160
 
+# What a session's widget shows of its run: rows of nodes, those of them before the working one, and
+# lines of progress.
+SESSION_NODES_MAX: Final = 16
+SESSION_NODES_BEFORE: Final = 4
+SESSION_UPDATES_MAX: Final = 16
+# A text in it, and a value; the whole view then fits a frame several times.
+SESSION_TEXT_BYTES_MAX: Final = 4 * _KIB
+SESSION_DETAIL_BYTES_MAX: Final = 8 * _KIB
+
 # What one search asks for, and what it shows around each match: a line that a person reads.
 SEARCH_QUERY_CHARS_MAX: Final = 160
 EXCERPT_CHARS_MAX: Final = 160

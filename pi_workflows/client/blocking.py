@@ -35,6 +35,7 @@ from pi_workflows.protocol.list_mirror import RunListMirror
 from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
+from pi_workflows.protocol.session_mirror import SessionMirror
 from pi_workflows.protocol.subscription import Subscription
 from pi_workflows.protocol.watching import AnyWatch, MirrorT, News, Watch, Watching
 from pi_workflows.protocol.wire import Payload
@@ -192,6 +193,27 @@ class Client:
             As `watch_run`.
         """
         return Feed(self, lambda: self._watching.run_list(limit))
+
+    def watch_session(
+        self, session_id: str, *, is_coordinator: bool = False, node_cursor: int | None = None
+    ) -> Feed[SessionMirror]:
+        """Mirror what a Pi session works on.
+
+        Args:
+            session_id: The session.
+            is_coordinator: Speak for the session, on each connection under a new epoch, which
+                `watch.subscription.session` of the feed tells.
+            node_cursor: The index of the first node shown; None follows the working node.
+
+        Returns:
+            As `watch_run`.
+        """
+        return Feed(
+            self,
+            lambda: self._watching.session(
+                session_id, is_coordinator=is_coordinator, node_cursor=node_cursor
+            ),
+        )
 
     def begin(self, begun: tuple[Watch[MirrorT], Pending]) -> Watch[MirrorT]:
         """Wait until the server has accepted a watch. Raises as `watch_run` says."""

@@ -35,7 +35,7 @@ def outline(snapshot: Snapshot) -> list[str]:
         facts.append(f"contract {snapshot.contract_id}")
     lines = [f"{snapshot.name}: {', '.join(facts)}"]
     back = _back_ways(snapshot)
-    for path in _reached(snapshot):
+    for path in reached(snapshot):
         start = " (start)" if path == snapshot.start_at else ""
         lines.append(f"  {path}{start}: {', '.join(_facts(snapshot.nodes[path]))}")
         edge = snapshot.edge_by_source.get(path)
@@ -99,8 +99,12 @@ def _targets(snapshot: Snapshot, path: str) -> list[str]:
     return [edge.to] if edge.to is not None else list(dict.fromkeys(name for _, name in by_case))
 
 
-def _reached(snapshot: Snapshot) -> list[str]:
-    """Return the nodes by their distance from the start."""
+def reached(snapshot: Snapshot) -> list[str]:
+    """Return the nodes in the order in which a run can reach them: by distance from the start.
+
+    Args:
+        snapshot: A sound definition, in which every node is reached.
+    """
     order = {snapshot.start_at: None}
     waiting = [snapshot.start_at]
     for path in waiting:

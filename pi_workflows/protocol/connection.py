@@ -21,11 +21,12 @@ from pi_workflows.base.errors import (
     WorkflowsError,
 )
 from pi_workflows.protocol import envelope
+from pi_workflows.protocol.coordination import ViewSessionWindow
 from pi_workflows.protocol.envelope import Event, EventKind, Hello, Request, Response
 from pi_workflows.protocol.frames import FrameReader
 from pi_workflows.protocol.operations import OPERATIONS, Operation, OperationClass, read_payload
 from pi_workflows.protocol.reply import Reply
-from pi_workflows.protocol.subscription import Subscription
+from pi_workflows.protocol.subscription import Subscription, WatchedSession
 from pi_workflows.protocol.views import (
     FailureReason,
     SubscriptionFailure,
@@ -135,6 +136,8 @@ class ClientState:
                 # Every subscription of a connection ends with it.
                 del self._pending[pending.request.request_id]
                 pending.result = _UNSUBSCRIBED
+        for subscription in self._subscriptions.values():
+            subscription.coordinates(None)
         if was_ready:
             self._tell_all("connection_lost", _LOST)
 
@@ -260,12 +263,60 @@ class ClientState:
             Unavailable: `versionMismatch`.
         """
         subscription = Subscription(
-            self._new_id("subscription"), run_id, revision, limit, is_mirrored
+            self._new_id("subscription"), run_id, revision, limit, is_mirrored=is_mirrored
         )
-        pending = self.request(subscription.operation, subscription.payload(), run_id=run_id)
+        return subscription, self._begin(subscription)
+
+    def watch_session(
+        self,
+        session_id: str,
+        *,
+        is_coordinator: bool = False,
+        node_cursor: int | None = None,
+        is_mirrored: bool = False,
+    ) -> tuple[Subscription, Pending]:
+        """Subscribe to what a Pi session works on.
+
+        Args:
+            session_id: The session.
+            is_coordinator: Speak for the session on this connection and on each one after it, every
+                time under a new epoch, which `Subscription.session` tells. A request in the
+                session's name that a lost connection left unanswered is refused on the next one
+                (`notCoordinator`): report the branch and ask again with the new epoch and the same
+                key.
+            node_cursor: The index of the first node shown; None follows the working node.
+            is_mirrored: Only `take_event` of this subscription gives its events.
+
+        It returns and raises as `watch` does.
+        """
+        watched = WatchedSession(session_id, is_coordinator, node_cursor)
+        subscription = Subscription(
+            self._new_id("subscription"), None, session=watched, is_mirrored=is_mirrored
+        )
+        return subscription, self._begin(subscription)
+
+    def move(self, subscription: Subscription, node_cursor: int | None) -> Pending | None:
+        """Show other nodes of a watched session, now and after each reconnection.
+
+        Returns the request that tells the server, when it is connected.
+        """
+        assert subscription.session is not None, "a subscription without a session"
+        subscription.session.node_cursor = node_cursor
+        if not (self.is_ready and subscription.subscription_id in self._subscriptions):
+            return None
+        payload = ViewSessionWindow(
+            subscription_id=subscription.subscription_id, node_cursor=node_cursor
+        )
+        return self.request(Operation.VIEW_SESSION_WINDOW, payload)
+
+    def _begin(self, subscription: Subscription) -> Pending:
+        """Ask for a new subscription."""
+        pending = self.request(
+            subscription.operation, subscription.payload(), run_id=subscription.run_id
+        )
         pending.subscription = subscription
         self._subscriptions[subscription.subscription_id] = subscription
-        return subscription, pending
+        return pending
 
     def unwatch(self, subscription: Subscription) -> Pending | None:
         """End a subscription.
@@ -351,6 +402,7 @@ class ClientState:
             return
         if reply.is_done:
             subscription.is_begun = True
+            subscription.coordinates(reply.receipt)
             return
         if subscription.is_begun:
             gone = reply.outcome is Outcome.NOT_FOUND
@@ -363,6 +415,7 @@ class ClientState:
         subscription = self._subscriptions.get(event.subscription_id)
         if subscription is None:
             return
+        subscription.coordinates(event.payload)
         if event.event is EventKind.RUN_SNAPSHOT:
             subscription.awaits_snapshot = False
         elif event.event is EventKind.RUN_PATCH and subscription.awaits_snapshot:

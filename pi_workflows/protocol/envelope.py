@@ -47,6 +47,9 @@ class EventKind(StrEnum):
     RUN_PATCH = "run_patch"
     """What changed in a run view: a `RunPatch`."""
 
+    SESSION_SNAPSHOT = "session_snapshot"
+    """A whole session view."""
+
     UNAVAILABLE = "unavailable"
     """The subscription ended, or waits for its connection: a `SubscriptionFailure`."""
 

@@ -14,7 +14,16 @@ from typing import Final
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
-from pi_workflows.protocol import effects, runs, search, server, state, views, workflows
+from pi_workflows.protocol import (
+    coordination,
+    effects,
+    runs,
+    search,
+    server,
+    state,
+    views,
+    workflows,
+)
 from pi_workflows.protocol.wire import NoPayload, Payload, is_run_id
 
 
@@ -34,9 +43,12 @@ class Operation(StrEnum):
     VIEW_RUN_GET = "view.run.get"
     VIEW_RUN_WATCH = "view.run.watch"
     VIEW_RUN_UNWATCH = "view.run.unwatch"
+    VIEW_SESSION_WATCH = "view.session.watch"
+    VIEW_SESSION_WINDOW = "view.session.window"
     VIEW_PAGE = "view.page"
     VIEW_CONTENT = "view.content"
     VIEW_SEARCH = "view.search"
+    WORKFLOW_MESSAGE_REPORT_BRANCH = "workflowMessage.reportBranch"
     WORKFLOW_LIST = "workflow.list"
     WORKFLOW_RESOLVE = "workflow.resolve"
     WORKFLOW_CHECK = "workflow.check"
@@ -122,9 +134,12 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.VIEW_RUN_GET: Spec(_R, NoPayload, _RUN),
     Operation.VIEW_RUN_WATCH: Spec(_R, views.ViewRunWatch, _RUN),
     Operation.VIEW_RUN_UNWATCH: Spec(_R, views.ViewRunUnwatch),
+    Operation.VIEW_SESSION_WATCH: Spec(_R, coordination.ViewSessionWatch),
+    Operation.VIEW_SESSION_WINDOW: Spec(_R, coordination.ViewSessionWindow),
     Operation.VIEW_PAGE: Spec(_R, views.ViewPage, _RUN),
     Operation.VIEW_CONTENT: Spec(_R, views.ViewContent, _RUN),
     Operation.VIEW_SEARCH: Spec(_R, search.ViewSearch, _RUN),
+    Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: Spec(_R, coordination.ReportBranch, is_session=True),
     Operation.WORKFLOW_LIST: Spec(_R, workflows.WorkflowList),
     Operation.WORKFLOW_RESOLVE: Spec(_R, workflows.WorkflowResolve),
     Operation.WORKFLOW_CHECK: Spec(_R, workflows.WorkflowCheck),

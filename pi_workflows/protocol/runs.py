@@ -61,7 +61,7 @@ class RunStart(Payload):
     title: Maybe[Annotated[str, Field(min_length=1, max_length=TITLE_CHARS_MAX)]] = None
     launch_options: Maybe[LaunchOptions] = None
     origin_session_id: Id
-    execution_mode: Literal["headless"]
+    execution_mode: Literal["interactive", "headless"]
 
 
 class RunRestart(SessionPayload):

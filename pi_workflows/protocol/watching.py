@@ -17,11 +17,15 @@ from pi_workflows.protocol.list_mirror import RunListMirror
 from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
+from pi_workflows.protocol.session_mirror import SessionMirror
 from pi_workflows.protocol.subscription import Subscription
 from pi_workflows.protocol.views import SubscriptionFailure, ViewRunsPage
 
-MirrorT = TypeVar("MirrorT", bound=RunMirror | RunListMirror)
-MirrorT_co = TypeVar("MirrorT_co", bound=RunMirror | RunListMirror, covariant=True)
+Mirror: TypeAlias = RunMirror | RunListMirror | SessionMirror
+"""What a subscription keeps current."""
+
+MirrorT = TypeVar("MirrorT", bound=Mirror)
+MirrorT_co = TypeVar("MirrorT_co", bound=Mirror, covariant=True)
 
 _NOTHING: Final = Change()
 # A server whose snapshots are at fault this often gives no good one.
@@ -45,8 +49,8 @@ class Watch(Generic[MirrorT_co]):
     page: tuple[ViewRunsPage, Pending] | None = None
 
 
-AnyWatch: TypeAlias = Watch[RunMirror | RunListMirror]
-"""A watch of a run or of the run list."""
+AnyWatch: TypeAlias = Watch[Mirror]
+"""A watch of a run, of a session or of the run list."""
 
 
 class News(NamedTuple):
@@ -107,6 +111,29 @@ class Watching:
         self._watches[subscription.subscription_id] = watch
         return watch, pending
 
+    def session(
+        self, session_id: str, *, is_coordinator: bool = False, node_cursor: int | None = None
+    ) -> tuple[Watch[SessionMirror], Pending]:
+        """Mirror what a Pi session works on.
+
+        Args:
+            session_id: The session.
+            is_coordinator: As `ClientState.watch_session`.
+            node_cursor: The index of the first node shown; None follows the working node.
+
+        Returns:
+            As `run`.
+
+        Raises:
+            As `run`.
+        """
+        subscription, pending = self._state.watch_session(
+            session_id, is_coordinator=is_coordinator, node_cursor=node_cursor, is_mirrored=True
+        )
+        watch = Watch(subscription, SessionMirror(session_id))
+        self._watches[subscription.subscription_id] = watch
+        return watch, pending
+
     def end(self, watch: AnyWatch) -> Pending | None:
         """End a watch; its mirror stays as it is.
 
@@ -145,6 +172,8 @@ class Watching:
             change = change.then(taken)
             if taken.is_snapshot:
                 watch.restarts = 0
+        if isinstance(watch.mirror, SessionMirror):
+            return change
         if isinstance(watch.mirror, RunListMirror):
             return change.then(self._collect(watch, watch.mirror))
         return change.then(self._keep_up(watch, watch.mirror))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import AuthorityDenied
 from pi_workflows.domain.fact import Actor, ActorType
-from pi_workflows.protocol.operations import Operation
-from pi_workflows.protocol.wire import Payload, SessionPayload
+from pi_workflows.protocol.operations import OPERATIONS, Operation
+from pi_workflows.server.coordinators import Coordinators, SessionClaim
 
 
 class ConnectionKind(StrEnum):
@@ -37,11 +38,11 @@ class ConnectionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The other end of a connection.
+    """Who asks.
 
     Attributes:
-        kind: What the server knows about it.
-        session_id: The session whose epoch it holds; None when it holds none.
+        kind: What the server knows about the connection, or as what this request is made.
+        session_id: The session in whose name it is made; None unless the kind is session.
     """
 
     kind: ConnectionKind
@@ -61,6 +62,7 @@ _READ: Final[Mapping[ConnectionKind, ActorType]] = {
 _RUN_COMMAND: Final = _READ
 _EFFECT: Final[Mapping[ConnectionKind, ActorType]] = {_CONTROL: "control", _OPERATOR: "human"}
 _SERVER: Final[Mapping[ConnectionKind, ActorType]] = {_CONTROL: "control", _OPERATOR: "control"}
+_BRANCH: Final[Mapping[ConnectionKind, ActorType]] = {_SESSION: "session"}
 
 MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.RUN_START: _RUN_COMMAND,
@@ -76,9 +78,12 @@ MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.VIEW_RUN_GET: _READ,
     Operation.VIEW_RUN_WATCH: _READ,
     Operation.VIEW_RUN_UNWATCH: _READ,
+    Operation.VIEW_SESSION_WATCH: _READ,
+    Operation.VIEW_SESSION_WINDOW: _READ,
     Operation.VIEW_PAGE: _READ,
     Operation.VIEW_CONTENT: _READ,
     Operation.VIEW_SEARCH: _READ,
+    Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: _BRANCH,
     Operation.WORKFLOW_LIST: _READ,
     Operation.WORKFLOW_RESOLVE: _READ,
     Operation.WORKFLOW_CHECK: _READ,
@@ -92,41 +97,88 @@ MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
 }
 
 
-def actor_for(speaker: Speaker, operation: Operation, client_id: str) -> Actor:
-    """Say as whom a connection asks for an operation.
+OWN_RUN: Final = frozenset(
+    {
+        Operation.RUN_START,
+        Operation.RUN_PAUSE,
+        Operation.RUN_RESUME,
+        Operation.RUN_CANCEL,
+        Operation.RUN_RESTART,
+        Operation.CHECKPOINT_ANSWER,
+    }
+)
+"""What a session may ask for about the runs of its own only."""
+
+# The branch is what every other request in a session's name rests on.
+_BEFORE_REPORT: Final = frozenset({Operation.WORKFLOW_MESSAGE_REPORT_BRANCH})
+
+
+def session_claim(operation: Operation, payload: Json) -> SessionClaim | None:
+    """Return the session in whose name a request is made.
 
     Args:
-        speaker: The other end of the connection.
+        operation: What is asked for.
+        payload: Its payload as it came, as authority is checked before anything else.
+
+    Returns:
+        The claim; None for a control request. Half a claim is none: the payload's model refuses it.
+    """
+    if not OPERATIONS[operation].is_session or not isinstance(payload, dict):
+        return None
+    session_id, epoch = payload.get("targetSessionId"), payload.get("coordinatorEpoch")
+    if isinstance(session_id, str) and isinstance(epoch, int) and not isinstance(epoch, bool):
+        return SessionClaim(session_id, epoch)
+    return None
+
+
+def speaker_of(
+    coordinators: Coordinators,
+    connection_id: str,
+    connected: Speaker,
+    operation: Operation,
+    claim: SessionClaim | None,
+) -> Speaker:
+    """Say as whom a connection makes a request (decision "who speaks").
+
+    Args:
+        coordinators: Who coordinates which session.
+        connection_id: The connection.
+        connected: What the server knows about it otherwise.
         operation: What it asks for.
+        claim: The session in whose name it says that it asks.
+
+    Returns:
+        The session for a claim that holds. Without one, an operation that a session may claim is a
+        request of the connection itself; any other one of a coordinator is its session's.
+
+    Raises:
+        AuthorityDenied: `notCoordinator` or `branchReportRequired`.
+    """
+    if claim is not None:
+        needs_report = operation not in _BEFORE_REPORT
+        coordinators.require(claim, connection_id, needs_report=needs_report)
+        return Speaker(_SESSION, claim.session_id)
+    held = coordinators.held_by(connection_id)
+    if held is None or OPERATIONS[operation].is_session or connected.kind is not _CONTROL:
+        return connected
+    return Speaker(_SESSION, held.session_id)
+
+
+def actor_for(speaker: Speaker, operation: Operation, client_id: str) -> Actor:
+    """Say as whom a request is remembered.
+
+    Args:
+        speaker: Who asks.
+        operation: What for.
         client_id: The client's own name, kept as the actor's private identity.
 
     Returns:
         The actor that the events remember.
 
     Raises:
-        AuthorityDenied: A connection of this kind may not ask for it.
+        AuthorityDenied: A speaker of this kind may not ask for it.
     """
     actor_type = MATRIX[operation].get(speaker.kind)
     if actor_type is None:
         raise AuthorityDenied(f"A {speaker.kind} connection may not ask for {operation}.")
     return Actor(actor_type, client_id)
-
-
-def check_session(speaker: Speaker, payload: Payload) -> None:
-    """Refuse a request that names a session whose epoch the connection does not hold.
-
-    Args:
-        speaker: The other end of the connection.
-        payload: The request's payload.
-
-    Raises:
-        AuthorityDenied: `notCoordinator`.
-    """
-    if not isinstance(payload, SessionPayload) or not payload.claims_session:
-        return
-    if speaker.session_id is None or payload.target_session_id != speaker.session_id:
-        raise AuthorityDenied(
-            "This connection does not coordinate that session.",
-            code="notCoordinator",
-            field="targetSessionId",
-        )

@@ -18,6 +18,7 @@ from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel
 from pi_workflows.server import process
 from pi_workflows.server.authority import ConnectionKind, Speaker
+from pi_workflows.server.coordinators import Coordinators
 from pi_workflows.server.hub import Hub
 from pi_workflows.server.idle import Idle
 from pi_workflows.server.launch import RunnerProgram, Starter
@@ -41,6 +42,7 @@ from pi_workflows.server.timers import Timers
 from pi_workflows.server.writer import Writer
 from pi_workflows.store.database import Store
 from pi_workflows.store.volatile import ServerClaim, take_server_epoch
+from pi_workflows.views.session_view import session_of_run
 from projections import route
 
 
@@ -137,7 +139,7 @@ def _take_epoch(store: Store, now_ms: int) -> Host:
 
 def _parts(ground: _Ground, starter: Starter) -> Parts:
     """Put the parts together around an open store."""
-    hub = Hub()
+    hub = Hub(_session_reader(ground.store))
     idle = Idle(lambda: _is_busy(services, scheduler))
     supervisor = Supervisor(
         writer=ground.writer,
@@ -194,6 +196,7 @@ def _services(
         writer=ground.writer,
         projectors=route,
         hub=hub,
+        coordinators=Coordinators(hub.session_changed),
         clock=ground.clock,
         log=ground.log,
         resolver=resolver,
@@ -243,10 +246,21 @@ def _session_opener(services: Services) -> Callable[[trio.abc.Stream, str], Sess
             answer=lambda request, session: answer(services, request, session),
             build=lambda subscription: views.news(services, subscription),
             hub=services.hub,
+            coordinators=services.coordinators,
             log=services.log,
         )
 
     return open_session
+
+
+def _session_reader(store: Store) -> Callable[[str], str | None]:
+    """Return what reads which session a run reserves."""
+
+    def session_of(run_id: str) -> str | None:
+        with store.snapshot() as read:
+            return session_of_run(read, run_id)
+
+    return session_of
 
 
 def _process_changed(hub: Hub, idle: Idle, run_id: str) -> None:

@@ -9,10 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
+from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.kernel.order import Answer
 from pi_workflows.views.run_patch import RunPatch
 from pi_workflows.views.run_view import RunView
+from pi_workflows.views.session_view import SessionWork
+
+# Runs whose session is remembered; beyond them it is looked up again.
+_RUNS_REMEMBERED_MAX: Final = 4_096
+
+
+class SessionWindow(NamedTuple):
+    """What is watched of a session.
+
+    Attributes:
+        session_id: The session.
+        node_cursor: The first node shown; None follows the working node.
+    """
+
+    session_id: str
+    node_cursor: int | None
 
 
 @dataclass(slots=True, eq=False)
@@ -21,19 +39,23 @@ class Subscription:
 
     Attributes:
         subscription_id: The client's name for it.
-        run_id: The run that is watched; None for the run list.
+        run_id: The run that is watched; None for a session or the run list.
+        connection_id: Whose it is.
         wake: Called, without blocking, when there is something to tell.
         limit: How many runs a list shows; None is the default.
         revision: The presentation revision that the client has; None when it has none.
+        window: The session that is watched; None for a run or the run list.
         is_dirty: Whether something changed since the last event was built; true at first.
         sent_total: Events built so far.
     """
 
     subscription_id: str
     run_id: str | None
+    connection_id: str
     wake: Callable[[], None]
     limit: int | None = None
     revision: int | None = None
+    window: SessionWindow | None = None
     is_dirty: bool = True
     sent_total: int = 0
 
@@ -52,17 +74,26 @@ class _Shared:
 
 
 class Hub:
-    """Every subscription of every connection, and what they share of the state as it is now."""
+    """Every subscription of every connection, and what they share of the state as it is now.
 
-    def __init__(self) -> None:
+    Args:
+        session_of: Reads which session a run reserves; None when it reserves none.
+    """
+
+    def __init__(self, session_of: Callable[[str], str | None]) -> None:
         self._by_run: dict[str, set[Subscription]] = {}
+        self._by_session: dict[str, set[Subscription]] = {}
         self._lists: set[Subscription] = set()
         self._shared: dict[str, _Shared] = {}
+        self._work: dict[str, SessionWork] = {}
+        self._session_of = session_of
+        self._sessions: dict[str, str | None] = {}
 
     @property
     def subscription_count(self) -> int:
         """How many subscriptions there are."""
-        return len(self._lists) + sum(map(len, self._by_run.values()))
+        watchers = (*self._by_run.values(), *self._by_session.values())
+        return len(self._lists) + sum(map(len, watchers))
 
     def view(self, run_id: str, build: Callable[[], RunView]) -> RunView:
         """Return the view of a watched run, built once for everybody who begins with it.
@@ -97,6 +128,20 @@ class Hub:
             patches[from_revision] = build()
         return patches[from_revision]
 
+    def work(self, session_id: str, build: Callable[[], SessionWork]) -> SessionWork:
+        """Return the work of a session around its working node, built once for its watchers.
+
+        Args:
+            session_id: A session that is watched.
+            build: Builds it as it is now.
+
+        Returns:
+            The work since the last change of the session's runs.
+        """
+        if session_id not in self._work:
+            self._work[session_id] = build()
+        return self._work[session_id]
+
     def _shared_of(self, run_id: str) -> _Shared:
         """Return what the watchers of a run share; of a run that nobody watches nothing is kept."""
         if run_id in self._by_run:
@@ -105,21 +150,26 @@ class Hub:
 
     def add(self, subscription: Subscription) -> None:
         """Begin to mark a subscription; it starts dirty, as its first event is the state now."""
-        if subscription.run_id is None:
-            self._lists.add(subscription)
-        else:
+        if subscription.window is not None:
+            session_id = subscription.window.session_id
+            self._by_session.setdefault(session_id, set()).add(subscription)
+        elif subscription.run_id is not None:
             self._by_run.setdefault(subscription.run_id, set()).add(subscription)
+        else:
+            self._lists.add(subscription)
         subscription.wake()
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription; one that is not there is ignored."""
         self._lists.discard(subscription)
-        watchers = self._by_run.get(subscription.run_id or "")
-        if watchers is not None:
-            watchers.discard(subscription)
-            if not watchers:
-                del self._by_run[subscription.run_id or ""]
-                self._shared.pop(subscription.run_id or "", None)
+        if subscription.window is not None:
+            session_id = subscription.window.session_id
+            if _discarded(self._by_session, session_id, subscription):
+                self._work.pop(session_id, None)
+        elif subscription.run_id is not None and _discarded(
+            self._by_run, subscription.run_id, subscription
+        ):
+            self._shared.pop(subscription.run_id, None)
 
     def observe(self, answers: Sequence[Answer]) -> None:
         """Mark what a group of commands changed. The writer calls it after COMMIT."""
@@ -131,13 +181,52 @@ class Hub:
         """Mark a run whose process began or ended: its display differs without a commit."""
         self._mark((run_id,))
 
+    def session_changed(self, session_id: str) -> None:
+        """Mark the watchers of a session whose coordinator is another one, or reported."""
+        _wake(self._by_session.get(session_id, ()))
+
     def _mark(self, run_ids: Iterable[str]) -> None:
-        """Mark the watchers of these runs, and of the list that shows them."""
+        """Mark the watchers of these runs, of their sessions, and of the list that shows them."""
         for run_id in run_ids:
             self._shared.pop(run_id, None)
-            for subscription in self._by_run.get(run_id, ()):
-                subscription.is_dirty = True
-                subscription.wake()
-        for subscription in self._lists:
-            subscription.is_dirty = True
-            subscription.wake()
+            _wake(self._by_run.get(run_id, ()))
+            if self._by_session:
+                self._mark_session(run_id)
+        _wake(self._lists)
+
+    def _mark_session(self, run_id: str) -> None:
+        """Mark the watchers of the session that a run reserves."""
+        if run_id not in self._sessions:
+            if len(self._sessions) >= _RUNS_REMEMBERED_MAX:
+                self._sessions.clear()
+            try:
+                self._sessions[run_id] = self._session_of(run_id)
+            except WorkflowsError:
+                # Whose it is cannot be told now: everybody looks, and hears what there is to hear.
+                self._work.clear()
+                for watchers in self._by_session.values():
+                    _wake(watchers)
+                return
+        session_id = self._sessions[run_id]
+        if session_id is not None:
+            self._work.pop(session_id, None)
+            _wake(self._by_session.get(session_id, ()))
+
+
+def _wake(watchers: Iterable[Subscription]) -> None:
+    """Mark subscriptions and wake their connections."""
+    for subscription in watchers:
+        subscription.is_dirty = True
+        subscription.wake()
+
+
+def _discarded(
+    watchers: dict[str, set[Subscription]], key: str, subscription: Subscription
+) -> bool:
+    """Take a subscription out of those under a key. Returns whether nobody is left there."""
+    found = watchers.get(key, set())
+    found.discard(subscription)
+    if found:
+        return False
+    watchers.pop(key, None)
+    return True

@@ -9,6 +9,7 @@ from typing import Protocol
 from pi_workflows.base.clock import Clock
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.server.claims import HeldRun
+from pi_workflows.server.coordinators import Coordinators
 from pi_workflows.server.hub import Hub
 from pi_workflows.server.log import ServerLog
 from pi_workflows.server.long_work import LongWork
@@ -43,6 +44,7 @@ class Services:
         writer: The only way to write.
         projectors: What a verification replays with.
         hub: Who is told of changes.
+        coordinators: Who speaks for which Pi session.
         clock: Wall and monotonic time.
         log: The server's log.
         resolver: Where workflow code is loaded.
@@ -61,6 +63,7 @@ class Services:
     writer: Writer
     projectors: Projectors
     hub: Hub
+    coordinators: Coordinators
     clock: Clock
     log: ServerLog
     resolver: Resolver

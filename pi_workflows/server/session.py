@@ -35,7 +35,8 @@ from pi_workflows.protocol.frames import FrameReader
 from pi_workflows.protocol.refusal import refuse
 from pi_workflows.protocol.views import SubscriptionFailure
 from pi_workflows.server.authority import Speaker
-from pi_workflows.server.hub import Hub, Subscription
+from pi_workflows.server.coordinators import Coordinators
+from pi_workflows.server.hub import Hub, SessionWindow, Subscription
 from pi_workflows.server.log import ServerLog
 
 
@@ -57,11 +58,12 @@ class Session:
     Args:
         stream: The connection; closed at the end, however it ends.
         connection_id: Its name in the log and in hello.
-        speaker: What the server knows about the other end.
+        speaker: What the server knows about the other end, whatever session it coordinates.
         package_version: Our own version.
         answer: Answers requests.
         build: Builds events.
         hub: Marks the subscriptions.
+        coordinators: Who coordinates which session.
         log: The server's log.
     """
 
@@ -75,6 +77,7 @@ class Session:
         answer: Answerer,
         build: EventBuilder,
         hub: Hub,
+        coordinators: Coordinators,
         log: ServerLog,
     ) -> None:
         self._stream = stream
@@ -84,6 +87,7 @@ class Session:
         self._answer = answer
         self._build = build
         self._hub = hub
+        self.coordinators = coordinators
         self._log = log
         self._slots = trio.Semaphore(INFLIGHT_REQUESTS_MAX)
         self._responses: deque[Response] = deque()
@@ -115,8 +119,8 @@ class Session:
                     self._scope.cancel()
         finally:
             self._finished.set()
-            for subscription in self._subscriptions.values():
-                self._hub.remove(subscription)
+            for subscription_id in tuple(self._subscriptions):
+                self.unsubscribe(subscription_id)
             with trio.CancelScope(shield=True, deadline=trio.current_time()):
                 await self._stream.aclose()
         if self._fault is not None:
@@ -142,34 +146,71 @@ class Session:
         *,
         limit: int | None = None,
         revision: int | None = None,
+        window: SessionWindow | None = None,
     ) -> None:
         """Begin a subscription, in the place of an earlier one of the same ID.
 
         Args:
             subscription_id: The client's name for it.
-            run_id: The run; None for the run list.
+            run_id: The run; None for a session or the run list.
             limit: How many runs a list shows.
             revision: The presentation revision of the run that the client has.
+            window: The session, and which of its nodes are shown.
 
         Raises:
             LimitExceeded: The connection has too many.
         """
+        self.require_room(subscription_id)
         self.unsubscribe(subscription_id)
-        if len(self._subscriptions) >= SUBSCRIPTIONS_MAX:
+        subscription = Subscription(
+            subscription_id=subscription_id,
+            run_id=run_id,
+            connection_id=self.connection_id,
+            wake=self._wake_writer,
+            limit=limit,
+            revision=revision,
+            window=window,
+        )
+        self._subscriptions[subscription_id] = subscription
+        self._hub.add(subscription)
+
+    def require_room(self, subscription_id: str) -> None:
+        """Refuse one subscription too many. Raises LimitExceeded (`subscriptionsTooMany`)."""
+        others = len(self._subscriptions.keys() - {subscription_id})
+        if others >= SUBSCRIPTIONS_MAX:
             raise LimitExceeded(
                 f"A connection may have {SUBSCRIPTIONS_MAX} subscriptions.",
                 code="subscriptionsTooMany",
                 field="subscriptionId",
             )
-        subscription = Subscription(subscription_id, run_id, self._wake_writer, limit, revision)
-        self._subscriptions[subscription_id] = subscription
-        self._hub.add(subscription)
+
+    def move(self, subscription_id: str, node_cursor: int | None) -> None:
+        """Show other nodes of a watched session.
+
+        Args:
+            subscription_id: Its subscription.
+            node_cursor: The first node shown; None follows the working node.
+
+        Raises:
+            NotFound: `subscriptionMissing`: there is no subscription to a session of that name.
+        """
+        subscription = self._subscriptions.get(subscription_id)
+        if subscription is None or subscription.window is None:
+            raise NotFound(
+                f"This connection watches no session as {subscription_id}.",
+                code="subscriptionMissing",
+                field="subscriptionId",
+            )
+        subscription.window = subscription.window._replace(node_cursor=node_cursor)
+        subscription.is_dirty = True
+        self._wake_writer()
 
     def unsubscribe(self, subscription_id: str) -> None:
-        """End a subscription; one that is not there is ignored."""
+        """End a subscription, and with it what it coordinates; one that is not there is ignored."""
         subscription = self._subscriptions.pop(subscription_id, None)
         if subscription is not None:
             self._hub.remove(subscription)
+            self.coordinators.release(self.connection_id, subscription_id)
 
     # --- in --------------------------------------------------------------------------------------
 

@@ -118,10 +118,14 @@ class UpdateRow(NamedTuple):
     data_bytes: int
     data_content: bytes | None
 
+    @property
+    def data(self) -> Value | None:
+        """What was published."""
+        return Value.of(self.data_hash, self.data_media, self.data_bytes, self.data_content)
+
 
 def update_item(read: Read, run_id: str, row: UpdateRow) -> dict[str, Json]:
     """Return an update. `seq` is its place in the run's trace."""
-    data = Value.of(row.data_hash, row.data_media, row.data_bytes, row.data_content)
     return {
         "updateId": row.update_id,
         "seq": row.run_revision,
@@ -131,7 +135,7 @@ def update_item(read: Read, run_id: str, row: UpdateRow) -> dict[str, Json]:
         "attemptId": row.attempt_id,
         "type": row.update_type,
         "key": row.update_key,
-        "data": embedded(read, data),
+        "data": embedded(read, row.data),
     }
 
 

@@ -222,6 +222,20 @@ def updates_page(
     Returns:
         The page; the total counts the keys.
     """
+    listed = newest_updates(read, attempt_ids)
+    places = window(len(listed), cursor)
+    rows = update_rows(read, listed[places.start : places.stop])
+    items: list[Json] = [update_item(read, run_id, row) for row in rows]
+    return around(len(listed), cursor, items, bytes_max)
+
+
+def newest_updates(read: Read, attempt_ids: Iterable[str]) -> list[str]:
+    """Return the IDs of the newest update of each type and key, in the order of publication.
+
+    Args:
+        read: The view's read.
+        attempt_ids: The newest attempt of each node.
+    """
     current = read.all(
         _Current,
         SQL["current_updates"],
@@ -232,13 +246,14 @@ def updates_page(
     # The same key of two nodes is one account; the later one stands.
     newest = {(row.update_type, row.update_key): row.update_id for row in current}
     kept = set(newest.values())
-    listed = [row.update_id for row in current if row.update_id in kept]
-    places = window(len(listed), cursor)
-    rows = read.all(
+    return [row.update_id for row in current if row.update_id in kept]
+
+
+def update_rows(read: Read, update_ids: Iterable[str]) -> list[UpdateRow]:
+    """Return updates with their data, in the order of the question."""
+    return read.all(
         UpdateRow,
         SQL["updates"],
-        update_ids=json_list(listed[places.start : places.stop]),
+        update_ids=json_list(update_ids),
         carried_bytes=CARRIED_BYTES_MAX,
     )
-    items: list[Json] = [update_item(read, run_id, row) for row in rows]
-    return around(len(listed), cursor, items, bytes_max)

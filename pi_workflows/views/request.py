@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import NotFound
-from pi_workflows.base.limits import CARRIED_BYTES_MAX
+from pi_workflows.base.limits import CARRIED_BYTES_MAX, INLINE_BYTES_MAX
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.display import RequestKind
 from pi_workflows.domain.rows import RequestStatus
@@ -56,12 +56,13 @@ def request_row(read: Read, request_id: str) -> RequestRow:
     return row
 
 
-def interaction(read: Read, request_id: str) -> dict[str, Json]:
+def interaction(read: Read, request_id: str, bytes_max: int = INLINE_BYTES_MAX) -> dict[str, Json]:
     """Return a question as a document (the client protocol, "Session view", `interaction`).
 
     Args:
         read: The view's read.
         request_id: The question.
+        bytes_max: Bytes of the contract; a larger one is a reference to its content.
 
     Returns:
         Its identity and revision, which an answer has to name, its kind, its node and its contract.
@@ -77,7 +78,7 @@ def interaction(read: Read, request_id: str) -> dict[str, Json]:
         "nodeId": row.node_path,
         "targetSessionId": row.target_session_id,
         "kind": row.kind,
-        "contract": embedded(read, row.contract),
+        "contract": embedded(read, row.contract, bytes_max),
         "revision": row.revision,
         "status": row.status,
         "acceptedSubmissionId": row.accepted_submission_id,

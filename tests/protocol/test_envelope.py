@@ -76,6 +76,12 @@ _MESSAGES: dict[str, FromServer | Request] = {
         revision=4,
         run_id="build-1",
     ),
+    "event-session-snapshot": Event(
+        subscription_id="subscription-1",
+        event=EventKind.SESSION_SNAPSHOT,
+        payload={"schema": "pi-workflows.session-view.v1", "run": None},
+        revision=1,
+    ),
     "event-run-patch": Event(
         subscription_id="subscription-1",
         event=EventKind.RUN_PATCH,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import AuthorityDenied
 from pi_workflows.protocol.operations import OPERATIONS, Operation
-from pi_workflows.protocol.runs import CheckpointAnswer, RunRestart
-from pi_workflows.protocol.wire import NoPayload, SessionPayload
-from pi_workflows.server.authority import ConnectionKind, Speaker, actor_for, check_session
+from pi_workflows.server.authority import (
+    ConnectionKind,
+    Speaker,
+    actor_for,
+    session_claim,
+    speaker_of,
+)
+from pi_workflows.server.coordinators import BranchReport, Coordinators, SessionClaim
 
 # Columns: control, session, operator, channel, runner. A cell is the actor that is stored; "-" is
 # refused.
@@ -30,9 +36,12 @@ _MATRIX = {
     "view.run.get": _READ,
     "view.run.watch": _READ,
     "view.run.unwatch": _READ,
+    "view.session.watch": _READ,
+    "view.session.window": _READ,
     "view.page": _READ,
     "view.content": _READ,
     "view.search": _READ,
+    "workflowMessage.reportBranch": "- session - - -",
     "workflow.list": _READ,
     "workflow.resolve": _READ,
     "workflow.check": _READ,
@@ -69,31 +78,93 @@ def test_the_matrix_holds(operation: str, kind: ConnectionKind, cell: str) -> No
         assert (actor.type, actor.id) == (cell, "client-1")
 
 
+_SESSIONS = [operation for operation, spec in OPERATIONS.items() if spec.is_session]
+_OTHERS = [operation for operation, spec in OPERATIONS.items() if not spec.is_session]
+_BRANCH = BranchReport(None, None, is_idle=True, has_pending_messages=False)
+_CONTROL = Speaker(ConnectionKind.CONTROL)
+
+
+def _claim(operation: Operation, session_id: str = "session-1", epoch: int = 1) -> SessionClaim:
+    """Return the claim of a request in a session's name."""
+    payload: Json = {"targetSessionId": session_id, "coordinatorEpoch": epoch}
+    wanted = SessionClaim(session_id, epoch)
+    assert session_claim(operation, payload) == wanted
+    return wanted
+
+
+def _coordinated(*, is_reported: bool = True) -> Coordinators:
+    """Return sessions of which connection a coordinates the first and b the second."""
+    coordinators = Coordinators(lambda _: None)
+    for session_id, connection in (("session-1", "a"), ("session-2", "b")):
+        coordinators.take(session_id, connection, "s")
+        if is_reported:
+            coordinators.report(session_id, _BRANCH)
+    return coordinators
+
+
+@pytest.mark.parametrize("operation", _SESSIONS)
+def test_a_session_is_claimed_by_its_coordinator_only(operation: Operation) -> None:
+    """Another connection, another session and another epoch are refused; the session's is not."""
+    coordinators = _coordinated()
+    for connection, claim in (
+        ("nobody", _claim(operation)),
+        ("b", _claim(operation)),
+        ("a", _claim(operation, "session-2", 2)),
+        ("a", _claim(operation, "session-3")),
+        ("a", _claim(operation, epoch=2)),
+    ):
+        with pytest.raises(AuthorityDenied) as caught:
+            speaker_of(coordinators, connection, _CONTROL, operation, claim)
+        assert caught.value.reason_code == "notCoordinator"
+    speaker = speaker_of(coordinators, "a", _CONTROL, operation, _claim(operation))
+    assert speaker == Speaker(ConnectionKind.SESSION, "session-1")
+
+
+@pytest.mark.parametrize("operation", _SESSIONS)
+def test_a_session_reports_its_branch_first(operation: Operation) -> None:
+    """Before the report the report is all that a session may ask for."""
+    coordinators = _coordinated(is_reported=False)
+    if operation is Operation.WORKFLOW_MESSAGE_REPORT_BRANCH:
+        speaker = speaker_of(coordinators, "a", _CONTROL, operation, _claim(operation))
+        assert speaker.session_id == "session-1"
+        return
+    with pytest.raises(AuthorityDenied) as caught:
+        speaker_of(coordinators, "a", _CONTROL, operation, _claim(operation))
+    assert caught.value.reason_code == "branchReportRequired"
+
+
+@pytest.mark.parametrize("operation", _SESSIONS)
 @pytest.mark.parametrize(
     "payload",
     [
-        RunRestart(target_session_id="session-1", coordinator_epoch=1),
-        CheckpointAnswer(
-            request_id="request-1",
-            submission_id="submission-1",
-            target_session_id="session-1",
-            coordinator_epoch=1,
-        ),
+        None,
+        {},
+        {"targetSessionId": "session-1"},
+        {"coordinatorEpoch": 1},
+        {"targetSessionId": "session-1", "coordinatorEpoch": "1"},
+        {"targetSessionId": "session-1", "coordinatorEpoch": True},
+        {"targetSessionId": 1, "coordinatorEpoch": 1},
     ],
 )
-def test_a_session_is_claimed_by_its_coordinator_only(payload: SessionPayload) -> None:
-    """A connection that names a session whose epoch it does not hold is refused; its own is not."""
-    for speaker in (
-        Speaker(ConnectionKind.CONTROL),
-        Speaker(ConnectionKind.SESSION, "session-2"),
+def test_without_a_whole_claim_it_is_a_control_request(operation: Operation, payload: Json) -> None:
+    """A request that does not name session and epoch is the connection's own, a coordinator's too.
+
+    What stands there of a claim is refused when the payload is read.
+    """
+    claim = session_claim(operation, payload)
+    assert claim is None
+    assert speaker_of(_coordinated(), "a", _CONTROL, operation, claim) == _CONTROL
+
+
+@pytest.mark.parametrize("operation", _OTHERS)
+def test_what_a_coordinator_asks_otherwise_is_its_sessions(operation: Operation) -> None:
+    """Where no session can be named, a coordinator speaks for its own; an operator stays one."""
+    payload: Json = {"targetSessionId": "session-1", "coordinatorEpoch": 1}
+    assert session_claim(operation, payload) is None
+    coordinators = _coordinated(is_reported=False)
+    for connection, connected, speaker in (
+        ("a", _CONTROL, Speaker(ConnectionKind.SESSION, "session-1")),
+        ("a", Speaker(ConnectionKind.OPERATOR), Speaker(ConnectionKind.OPERATOR)),
+        ("nobody", _CONTROL, _CONTROL),
     ):
-        with pytest.raises(AuthorityDenied) as caught:
-            check_session(speaker, payload)
-        assert caught.value.reason_code == "notCoordinator"
-    check_session(Speaker(ConnectionKind.SESSION, "session-1"), payload)
-
-
-def test_a_control_request_names_no_session() -> None:
-    """Without a session in its payload a request is a control request, whatever the operation."""
-    for payload in (NoPayload(), RunRestart()):
-        check_session(Speaker(ConnectionKind.CONTROL), payload)
+        assert speaker_of(coordinators, connection, connected, operation, None) == speaker

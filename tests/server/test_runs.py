@@ -59,7 +59,7 @@ def test_a_run_is_started_once(state_dir: Path) -> None:
             "payloadInvalid",
             "launchOptions.token",
         ),
-        ({"executionMode": "interactive"}, "payloadInvalid", "executionMode"),
+        ({"executionMode": "detached"}, "payloadInvalid", "executionMode"),
         ({"title": "x" * 1_001}, "payloadInvalid", "title"),
     ],
 )

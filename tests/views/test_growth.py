@@ -25,6 +25,7 @@ from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import run_list_page
 from pi_workflows.views.run_view import run_view
 from pi_workflows.views.search import search_page
+from pi_workflows.views.session_view import session_work
 from pi_workflows.views.settlement import settled_seq
 from tests.kernel.harness import Harness, begin, definition, end
 from tests.tidy.repository import files
@@ -103,7 +104,8 @@ def of(work: Callable[[Read, str], object], run_id: str) -> Callable[[Read], obj
 def walk(bench: Harness, steps: int) -> str:
     """Take steps around the ring, several in an order; return the run."""
     run_id = f"run-{steps}"
-    permit = bench.launch(run_id, RING)
+    bench.do(bench.start(run_id, RING, session=f"session-of-{run_id}"))
+    permit = bench.relaunch(run_id)
     bench.do(begin("a", run_id=run_id), permit=permit)
     commands: list[Command] = []
     for step in range(steps):
@@ -139,6 +141,7 @@ def test_a_long_run_is_read_at_the_cost_of_a_short_one(rings: Harness) -> None:
         "trace": lambda read, run_id: run_page(read, run_id, "trace", None),
         "search": lambda read, run_id: search_page(read, run_id, "nothing", ("nodes", "entries")),
         "launch": launch_facts,
+        "session": lambda read, run_id: session_work(read, f"session-of-{run_id}", process),
     }
     for name, work in reads.items():
         before, after = (cost(rings, of(work, run_id)) for run_id in (SHORT, LONG))

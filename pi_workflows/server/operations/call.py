@@ -15,6 +15,8 @@ from pi_workflows.protocol.envelope import Request, Response
 from pi_workflows.protocol.fingerprint import request_fingerprint
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.wire import Payload, WireModel, error_line
+from pi_workflows.server.authority import Speaker
+from pi_workflows.server.coordinators import SessionClaim
 from pi_workflows.server.services import Services
 from pi_workflows.server.session import Session
 from pi_workflows.server.writer import Writer
@@ -31,12 +33,16 @@ class Call:
     Attributes:
         request: As it came.
         payload: Its payload, read.
+        speaker: Who asks.
+        claim: The session in whose name it is made, with its epoch; None for every other request.
         actor: As whom it is remembered.
         session: The connection that it came on.
     """
 
     request: Request
     payload: Payload
+    speaker: Speaker
+    claim: SessionClaim | None
     actor: Actor
     session: Session
 
@@ -58,7 +64,14 @@ class Call:
             commands: In order.
             expects_run: The envelope's `expectedRevision` is the run's.
             size_bytes: Bytes of the values that they carry, for the group's bound.
+
+        Raises:
+            AuthorityDenied: `notCoordinator`: the session has another coordinator since the request
+                came. The order is to be handed over at once: one that was handed over before is
+                committed before the other one hears of its epoch.
         """
+        if self.claim is not None:
+            self.session.coordinators.require(self.claim, self.session.connection_id)
         return Order(
             name=self.request.operation.value,
             commands=commands,

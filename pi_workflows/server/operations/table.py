@@ -13,9 +13,10 @@ from pi_workflows.base.errors import Corrupt, PayloadInvalid, Unavailable
 from pi_workflows.protocol.envelope import Request, Response
 from pi_workflows.protocol.operations import OPERATIONS, Operation, OperationClass, read_payload
 from pi_workflows.protocol.reply import Reply
-from pi_workflows.server.authority import actor_for, check_session
+from pi_workflows.server.authority import actor_for, session_claim, speaker_of
 from pi_workflows.server.operations import (
     checkpoints,
+    coordination,
     effects,
     runs,
     server,
@@ -24,6 +25,7 @@ from pi_workflows.server.operations import (
     workflows,
 )
 from pi_workflows.server.operations.call import Call, known, response
+from pi_workflows.server.operations.own_run import require_own_run
 from pi_workflows.server.services import Services
 from pi_workflows.server.session import Session
 from pi_workflows.server.writer import stopping
@@ -44,9 +46,12 @@ HANDLERS: Final[Mapping[Operation, Handler]] = {
     Operation.VIEW_RUN_GET: views.run_get,
     Operation.VIEW_RUN_WATCH: views.run_watch,
     Operation.VIEW_RUN_UNWATCH: views.unwatch,
+    Operation.VIEW_SESSION_WATCH: coordination.watch,
+    Operation.VIEW_SESSION_WINDOW: coordination.window,
     Operation.VIEW_PAGE: views.page,
     Operation.VIEW_CONTENT: views.content,
     Operation.VIEW_SEARCH: views.search,
+    Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: coordination.report_branch,
     Operation.WORKFLOW_LIST: workflows.list_workflows,
     Operation.WORKFLOW_RESOLVE: workflows.resolve,
     Operation.WORKFLOW_CHECK: workflows.check,
@@ -82,7 +87,11 @@ async def answer(services: Services, request: Request, session: Session) -> Resp
     operation = request.operation
     if services.stop.is_requested and operation not in _WHILE_STOPPING:
         raise stopping()
-    actor = actor_for(session.speaker, operation, request.client_id)
+    claim = session_claim(operation, request.payload)
+    speaker = speaker_of(
+        session.coordinators, session.connection_id, session.speaker, operation, claim
+    )
+    actor = actor_for(speaker, operation, request.client_id)
     try:
         payload = read_payload(
             operation,
@@ -94,9 +103,10 @@ async def answer(services: Services, request: Request, session: Session) -> Resp
         if OPERATIONS[operation].kind is not OperationClass.READ:
             await _require_new(services, request)
         raise
-    check_session(session.speaker, payload)
+    call = Call(request, payload, speaker, claim, actor, session)
     try:
-        reply = await HANDLERS[operation](services, Call(request, payload, actor, session))
+        require_own_run(services, call)
+        reply = await HANDLERS[operation](services, call)
     except Corrupt as error:
         services.log.limited("content.corrupt", operation=operation, code=error.reason_code)
         raise Unavailable(

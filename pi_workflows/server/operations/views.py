@@ -18,7 +18,7 @@ from pi_workflows.protocol.views import (
     ViewRunUnwatch,
     ViewRunWatch,
 )
-from pi_workflows.server.hub import Subscription
+from pi_workflows.server.hub import SessionWindow, Subscription
 from pi_workflows.server.operations.call import Call, shown
 from pi_workflows.server.services import Services
 from pi_workflows.views.content import content_chunk
@@ -28,6 +28,7 @@ from pi_workflows.views.run_list import queue_items, run_list_page
 from pi_workflows.views.run_patch import RunPatch, run_patch
 from pi_workflows.views.run_view import RunView, run_view
 from pi_workflows.views.search import search_page
+from pi_workflows.views.session_view import Coordination, SessionWork, session_work
 
 
 def process_facts(services: Services) -> ProcessFacts:
@@ -141,13 +142,15 @@ def news(services: Services, subscription: Subscription) -> Event:
 
     Returns:
         What changed in its run since the revision that the client has, or a snapshot where that
-        cannot be told, at the presentation revision; or the first page of the run list, numbered by
-        subscription.
+        cannot be told, at the presentation revision; or the session's work, or the first page of
+        the run list, numbered by subscription.
 
     Raises:
         NotFound: The run is gone.
         WorkflowsError: The view cannot be built.
     """
+    if subscription.window is not None:
+        return _session_event(services, subscription, subscription.window)
     run_id = subscription.run_id
     if run_id is None:
         with services.store.snapshot() as read:
@@ -176,6 +179,34 @@ def news(services: Services, subscription: Subscription) -> Event:
         payload=view.document,
         revision=view.revision,
         run_id=run_id,
+    )
+
+
+def _session_event(services: Services, subscription: Subscription, window: SessionWindow) -> Event:
+    """Build the event of a watched session."""
+
+    def build() -> SessionWork:
+        with services.store.snapshot() as read:
+            return session_work(
+                read, window.session_id, process_facts(services), window.node_cursor
+            )
+
+    # Only who follows the working node sees the same as others do.
+    is_shared = window.node_cursor is None
+    work = services.hub.work(window.session_id, build) if is_shared else build()
+    coordinator = services.coordinators.of(window.session_id)
+    coordination = Coordination()
+    if coordinator is not None:
+        coordination = Coordination(
+            epoch=coordinator.epoch,
+            is_own=coordinator.connection_id == subscription.connection_id,
+            needs_report=coordinator.branch is None,
+        )
+    return Event(
+        subscription_id=subscription.subscription_id,
+        event=EventKind.SESSION_SNAPSHOT,
+        payload=work.document(coordination),
+        revision=subscription.sent_total + 1,
     )
 
 
