@@ -17,7 +17,7 @@ from pi_workflows.cli.connection import state_directory
 from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.event_words import event_words
 from pi_workflows.cli.invocation import Invocation
-from pi_workflows.cli.measures import moment, plural
+from pi_workflows.cli.measures import MOMENT_CHARS, day_and_time, moment, plural
 from pi_workflows.cli.outcome import FAILED
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.source import Source, refusing
@@ -197,11 +197,12 @@ class _Lines:
 
     def _write_row(self, row: dict[str, str]) -> None:
         """Write one event."""
-        day, _, time = row["at"].partition(" ")
+        day, time = row["day"], row["time"]
         place = {
             name: f"{row[name]:<{width}}" for name, width in self._widths.items() if name != "seq"
         }
-        place = {"seq": f"{row['seq']:>{self._widths['seq']}}", "at": row["at"], **place}
+        at = f"{row['at']:<{MOMENT_CHARS}}"
+        place = {"seq": f"{row['seq']:>{self._widths['seq']}}", "at": at, **place}
         if self._columns is None:
             self._output.line(_joined([*place.values(), row["words"]]))
             return
@@ -219,9 +220,12 @@ class _Lines:
 
     def _cells(self, event: LoggedEvent) -> dict[str, str]:
         """Return what stands in the columns of an event's line, each a safe text."""
+        day, time = day_and_time(event.at_ms)
         return {
             "seq": str(event.event_seq),
             "at": moment(event.at_ms),
+            "day": day,
+            "time": time,
             "actor": event.actor_type,
             "run": escaped(self._run(event)),
             "type": escaped(event.event_type),

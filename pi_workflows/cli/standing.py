@@ -16,7 +16,7 @@ from pi_workflows.base.sentences import actor_words, closed, one_line
 from pi_workflows.cli.connection import ask
 from pi_workflows.cli.content import whole
 from pi_workflows.cli.failure import PROGRAM
-from pi_workflows.cli.measures import duration, moment, plural
+from pi_workflows.cli.measures import duration, plural, second
 from pi_workflows.cli.question import answer_example
 from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import RunView, TraceItem
@@ -26,7 +26,6 @@ from pi_workflows.protocol.views import RunFilter, RunListPage, RunPage, ViewPag
 
 # How far back a fact is looked for that the newest events do not have.
 _PAGES_BACK_MAX: Final = 16
-_MS_CHARS: Final = len(".000")
 _HELD: Final = frozenset({"starting", "running"})
 _ENDED: Final[Mapping[str, str]] = {
     "completed": "It completed",
@@ -312,7 +311,7 @@ class _Look:
 
     def _clock(self, at_ms: int) -> str:
         """Return a moment to the second."""
-        return moment(at_ms)[:-_MS_CHARS]
+        return second(at_ms)
 
 
 def _actor(item: TraceItem) -> str:

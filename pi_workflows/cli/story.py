@@ -8,11 +8,10 @@ from typing import Final, TypeAlias
 
 from pi_workflows.audit.explaining import Sentence, Story, Totals
 from pi_workflows.cli.escaping import escaped
-from pi_workflows.cli.measures import duration, moment, plural
+from pi_workflows.cli.measures import day_and_time, duration, plural
 from pi_workflows.cli.output import Line
 from pi_workflows.cli.paragraph import wrapped
 
-_DAY_CHARS: Final = len("2026-01-31")
 _MS_CHARS: Final = len(".000")
 _LABEL: Final = 13
 _TIMES_FOLDED_MIN: Final = 4
@@ -133,8 +132,8 @@ def story_lines(story: Story, columns: int | None) -> Iterator[Line]:
 
 def _split(at_ms: int) -> tuple[str, str]:
     """Return the day and the time of a moment."""
-    whole = moment(at_ms)[:-_MS_CHARS]
-    return whole[:_DAY_CHARS], whole[_DAY_CHARS + 1 :]
+    day, time = day_and_time(at_ms)
+    return day, time[:-_MS_CHARS]
 
 
 def _fold_words(fold: Fold, clock: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.cli.measures import duration, moment
+from pi_workflows.cli.measures import MOMENT_CHARS, duration, moment
 from pi_workflows.cli.picture import failure_line
 from pi_workflows.cli.progress import progress_line
 from pi_workflows.cli.run_view import RunView, TraceItem
@@ -78,7 +78,7 @@ def change_line(run_id: str, item: TraceItem, columns: Columns, words: str) -> s
     run = f"{run_id:<{columns.run}}  " if columns.run else ""
     node = item.node_id or _NO_NODE
     place = f"{item.seq:>{columns.seq}}  {item.type:<{columns.type}}  {node:<{columns.node}}"
-    return f"{moment(item.at)}  {run}{place}  {words}".rstrip()
+    return f"{moment(item.at):<{MOMENT_CHARS}}  {run}{place}  {words}".rstrip()
 
 
 def described(

@@ -20,6 +20,16 @@ LOST = (
     "DELETE FROM workflow_definitions",
     "DELETE FROM run_sources WHERE mount_path = '' AND run_id = 'say-1'",
 )
+# No check of the schema is in the way of a hand that edits.
+TIMES = (
+    "UPDATE events SET recorded_at = :at WHERE event_seq % 3 = 0",
+    "UPDATE events SET recorded_at = 1 - recorded_at WHERE event_seq % 3 = 1",
+    "UPDATE runs SET created_at = :at, finished_at = -1 - :at",
+    "UPDATE node_attempts SET started_at = :at, finished_at = created_at",
+    "UPDATE interactive_requests SET created_at = :at",
+    "UPDATE attempt_active_intervals SET elapsed_ms = abs(:at >> 1)",
+    "UPDATE run_queue SET available_at = :at",
+)
 HINT = "See what is broken: pi-workflows state verify copy.sqlite"
 
 
@@ -55,3 +65,33 @@ def test_the_run_that_a_prefix_names(file: Path, fresh: Installation) -> None:
     assert str(done.document["message"]).startswith("7 runs begin with say: say-1")
     assert fresh.cli("audit", "log", file.name, "--run", "say-1").code == 0
     assert fresh.cli("audit", "log", file.name, "--run", "say-1\U0010ffff").code == 1
+
+
+@pytest.mark.parametrize("at_ms", [2**63 - 1, -(2**63), -1, 2**53])
+def test_times_that_no_calendar_has(at_ms: int, file: Path, fresh: Installation) -> None:
+    """Whatever number stands for a time, no command breaks, and the log is told to its end."""
+    for statement in TIMES:
+        spoil(
+            file, "PRAGMA ignore_check_constraints = ON;" + statement.replace(":at", f"({at_ms})")
+        )
+    for words in (
+        ("audit", "log", file.name),
+        ("audit", "log", file.name, "--json"),
+        ("show", "ask", "--file", file.name),
+        ("show", "ask", "--file", file.name, "--page", "steps"),
+        ("events", "ask", "--file", file.name),
+        ("explain", "ask", "--file", file.name),
+        ("explain", "stuck", "--file", file.name),
+        ("explain", "large", "--file", file.name),
+        ("audit", "explain", file.name, "--run", "ask", "--json"),
+        ("audit", "diff-runs", file.name, "ask", "say"),
+        ("audit", "diff", file.name, "--from", "0", "--to", "9"),
+        ("audit", "at", file.name, "--event", "9"),
+        ("search", "ship", "--file", file.name),
+    ):
+        done = fresh.cli(*words)
+        assert done.code in (0, 1, 4), (words, done.err)
+        assert "internalError" not in done.out, words
+    logged = fresh.cli("audit", "log", file.name).out.splitlines()
+    beyond = sum("  beyond the calendar      " in line for line in logged)
+    assert beyond == (0 if at_ms == -1 else len(logged) // 3)

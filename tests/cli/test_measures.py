@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from pi_workflows.cli.measures import age, duration, plural, size
+from pi_workflows.cli.measures import (
+    MOMENT_CHARS,
+    age,
+    day_and_time,
+    duration,
+    moment,
+    plural,
+    second,
+    size,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +64,26 @@ def test_size(count: int, text: str) -> None:
 def test_plural() -> None:
     """A noun agrees with its count."""
     assert [plural(n, "run") for n in (0, 1, 1_200)] == ["0 runs", "1 run", "1,200 runs"]
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+@example(2**63 - 1)
+@example(-1)
+@example(253_402_300_799_999)
+def test_any_number_is_a_time(ms: int) -> None:
+    """A damaged file may have any number for a time: none breaks the line that tells it."""
+    day, time = day_and_time(ms)
+    told = moment(ms)
+    is_known = told != "beyond the calendar"
+    assert told == (f"{day} {time}" if is_known else day)
+    assert second(ms) == (told[:-4] if is_known else told)
+    assert len(time) == len("00:00:00.000")
+    assert all((age(ms), duration(ms)))
+
+
+def test_moments_sort() -> None:
+    """Years of fewer digits are padded, and no millisecond is lost to rounding."""
+    early, late = moment(-60_000_000_000_000), moment(253_402_000_000_999)
+    assert early[:3] == "006"
+    assert late.endswith(".999")
+    assert len(early) == len(late) == MOMENT_CHARS
