@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
@@ -27,6 +27,9 @@ ResourceType: TypeAlias = Literal[
     "follow_up",
     "message",
 ]
+
+Integer: TypeAlias = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+"""A number that a column holds: SQLite's integers have 64 bits, those of JSON any number."""
 
 
 class Fact(BaseModel):
@@ -64,7 +67,7 @@ class LeaseClause(Fact):
     """
 
     op: Literal["claimed", "released"]
-    generation: int
+    generation: Integer
     owner_type: OwnerType
 
 
@@ -72,7 +75,7 @@ class ViewRef(Fact):
     """The presentation revision of a run that the event's command produced."""
 
     run_id: str
-    revision: int
+    revision: Integer
 
 
 class Event(Fact):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from pi_workflows.base.sql import SqlValue
-from pi_workflows.domain.fact import Fact
+from pi_workflows.domain.fact import Fact, Integer
 
 RunStatus: TypeAlias = Literal[
     "queued", "running", "waiting", "completed", "failed", "timed_out", "cancelled"
@@ -42,7 +42,7 @@ class ProjectRow(Row):
 
     project_id: str
     canonical_path: str
-    created_at: int
+    created_at: Integer
 
 
 class DefinitionRow(Row):
@@ -51,7 +51,7 @@ class DefinitionRow(Row):
     definition_digest: str
     workflow_name: str
     definition_hash: str
-    created_at: int
+    created_at: Integer
 
 
 class RunRow(Row):
@@ -65,21 +65,21 @@ class RunRow(Row):
     recovery_root_run_id: str | None
     recovery_source_message_id: str | None
     lineage_kind: Literal["restart"] | None
-    restart_number: int
-    parent_run_revision: int | None
+    restart_number: Integer
+    parent_run_revision: Integer | None
     definition_digest: str
     workflow_ref: str
     launch_options_hash: str
     title: str | None
     status: RunStatus
-    paused: int
+    paused: Integer
     status_detail: str | None
     input_hash: str
     final_output_hash: str | None
     error_hash: str | None
-    created_at: int
-    updated_at: int
-    finished_at: int | None
+    created_at: Integer
+    updated_at: Integer
+    finished_at: Integer | None
 
 
 class SourceRow(Row):
@@ -98,7 +98,7 @@ class BindingRow(Row):
     run_id: str
     origin_session_id: str
     execution_mode: Literal["interactive", "headless"]
-    created_at: int
+    created_at: Integer
 
 
 class QueueRow(Row):
@@ -106,15 +106,15 @@ class QueueRow(Row):
 
     run_id: str
     status: QueueStatus
-    available_at: int
+    available_at: Integer
     origin_session_id: str | None
-    consecutive_errors: int
+    consecutive_errors: Integer
     error_code: str | None
     error_hash: str | None
-    created_at: int
-    updated_at: int
-    started_at: int | None
-    finished_at: int | None
+    created_at: Integer
+    updated_at: Integer
+    started_at: Integer | None
+    finished_at: Integer | None
 
 
 class AttemptRow(Row):
@@ -123,8 +123,8 @@ class AttemptRow(Row):
     attempt_id: str
     run_id: str
     node_id: str
-    visit_number: int
-    attempt_number: int
+    visit_number: Integer
+    attempt_number: Integer
     node_type: str
     status: AttemptStatus
     prompt_hash: str | None
@@ -132,24 +132,24 @@ class AttemptRow(Row):
     receipt_hash: str | None
     error_hash: str | None
     settings_scope_id: str | None
-    settings_change_number: int | None
+    settings_change_number: Integer | None
     settings_hash: str | None
-    started_at: int | None
-    timeout_ms: int | None
-    finished_at: int | None
-    created_at: int
-    updated_at: int
+    started_at: Integer | None
+    timeout_ms: Integer | None
+    finished_at: Integer | None
+    created_at: Integer
+    updated_at: Integer
 
 
 class IntervalRow(Row):
     """A row of `attempt_active_intervals`, as it is when the interval opens."""
 
     attempt_id: str
-    interval_number: int
-    started_at: int
-    observed_at: int
-    ended_at: int | None
-    elapsed_ms: int
+    interval_number: Integer
+    started_at: Integer
+    observed_at: Integer
+    ended_at: Integer | None
+    elapsed_ms: Integer
 
 
 class RequestRow(Row):
@@ -161,13 +161,13 @@ class RequestRow(Row):
     target_session_id: str
     kind: Literal["agent", "assistant", "checkpoint", "decision"]
     contract_hash: str
-    revision: int
+    revision: Integer
     status: RequestStatus
     accepted_submission_id: str | None
-    created_at: int
-    updated_at: int
-    settled_at: int | None
-    consumed_at: int | None
+    created_at: Integer
+    updated_at: Integer
+    settled_at: Integer | None
+    consumed_at: Integer | None
 
 
 class SubmissionRow(Row):
@@ -176,11 +176,11 @@ class SubmissionRow(Row):
     submission_id: str
     request_id: str
     idempotency_key: str
-    request_revision: int
+    request_revision: Integer
     payload_hash: str
     outcome: Literal["validating", "accepted", "rejected", "adopted"]
     receipt_hash: str | None
-    submitted_at: int
+    submitted_at: Integer
 
 
 class UpdateRow(Row):
@@ -188,12 +188,12 @@ class UpdateRow(Row):
 
     update_id: str
     attempt_id: str
-    update_seq: int
-    run_revision: int
+    update_seq: Integer
+    run_revision: Integer
     update_type: str
     update_key: str
     data_hash: str
-    recorded_at: int
+    recorded_at: Integer
 
 
 class EffectRow(Row):
@@ -202,43 +202,43 @@ class EffectRow(Row):
     effect_id: str
     resource_id: str
     source_resource_id: str
-    source_revision: int
+    source_revision: Integer
     effect_type: str
     idempotency_key: str
     payload_hash: str
     owner_scope: Literal["run", "controller", "channel", "system"]
     status: EffectStatus
-    attempt_count: int
-    next_attempt_at: int | None
+    attempt_count: Integer
+    next_attempt_at: Integer | None
     result_hash: str | None
     external_ref: str | None
     error_hash: str | None
-    created_at: int
-    updated_at: int
-    settled_at: int | None
+    created_at: Integer
+    updated_at: Integer
+    settled_at: Integer | None
 
 
 class RunChange(Row):
     """Every column of `runs` that may change after the run was queued."""
 
     status: RunStatus
-    paused: int
+    paused: Integer
     status_detail: str | None = None
     final_output_hash: str | None = None
     error_hash: str | None = None
-    finished_at: int | None = None
+    finished_at: Integer | None = None
 
 
 class QueueChange(Row):
     """Every column of `run_queue` that may change after the run was queued."""
 
     status: QueueStatus
-    available_at: int
-    consecutive_errors: int = 0
+    available_at: Integer
+    consecutive_errors: Integer = 0
     error_code: str | None = None
     error_hash: str | None = None
-    started_at: int | None = None
-    finished_at: int | None = None
+    started_at: Integer | None = None
+    finished_at: Integer | None = None
 
 
 class AttemptChange(Row):
@@ -249,27 +249,27 @@ class AttemptChange(Row):
     output_hash: str | None = None
     receipt_hash: str | None = None
     error_hash: str | None = None
-    finished_at: int | None = None
+    finished_at: Integer | None = None
 
 
 class ClosedInterval(Row):
     """The end of an active interval."""
 
     attempt_id: str
-    interval_number: int
-    ended_at: int
-    elapsed_ms: int
+    interval_number: Integer
+    ended_at: Integer
+    elapsed_ms: Integer
 
 
 class RequestChange(Row):
     """Every column of `interactive_requests` that may change after the request was made."""
 
     request_id: str
-    revision: int
+    revision: Integer
     status: RequestStatus
     accepted_submission_id: str | None = None
-    settled_at: int | None = None
-    consumed_at: int | None = None
+    settled_at: Integer | None = None
+    consumed_at: Integer | None = None
 
 
 class EffectChange(Row):
@@ -277,30 +277,30 @@ class EffectChange(Row):
 
     effect_id: str
     status: EffectStatus
-    attempt_count: int
-    next_attempt_at: int | None = None
+    attempt_count: Integer
+    next_attempt_at: Integer | None = None
     result_hash: str | None = None
     external_ref: str | None = None
     error_hash: str | None = None
-    settled_at: int | None = None
+    settled_at: Integer | None = None
 
 
 class TryStarted(Row):
     """A new row of `effect_attempts`."""
 
     effect_id: str
-    attempt_number: int
+    attempt_number: Integer
     owner_id: str
-    lease_generation: int
-    started_at: int
+    lease_generation: Integer
+    started_at: Integer
 
 
 class TryFinished(Row):
     """The end of an open row of `effect_attempts`."""
 
     effect_id: str
-    attempt_number: int
-    finished_at: int
+    attempt_number: Integer
+    finished_at: Integer
     outcome: Literal["applied", "rejected", "ambiguous", "interrupted"]
     result_hash: str | None = None
     error_hash: str | None = None

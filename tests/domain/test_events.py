@@ -1,4 +1,4 @@
-"""What an event's payload names, read from its bytes."""
+"""What an event's payload holds and names, read from its bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.domain.events import named_blobs
+from pi_workflows.base.errors import Corrupt
+from pi_workflows.domain.events import EVENTS, decode, named_blobs
+from pi_workflows.domain.fact import Event, ViewRef
 
 DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
 # Text that looks as much like a name as text can.
@@ -66,3 +68,32 @@ def test_a_name_that_is_no_digest_is_refused(name: str) -> None:
     """A member that names nothing is damage, not an absent name."""
     with pytest.raises(ValueError):  # noqa: PT011 - the decoder's own text
         named_blobs(canonical.encode({"output_hash": name}))
+
+
+def integers(schema: Json) -> Iterator[dict[str, Json]]:
+    """Yield every integer of a JSON schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "integer" and "const" not in schema:
+            yield schema
+        for part in schema.values():
+            yield from integers(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from integers(part)
+
+
+@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+def test_every_number_of_an_event_fits_a_column(kind: type[Event]) -> None:
+    """No event has an integer of more than 64 bits: none of SQLite's columns would take it."""
+    found = list(integers(kind.model_json_schema()))
+    assert found
+    assert {(each.get("minimum"), each.get("maximum")) for each in found} == {(-(2**63), 2**63 - 1)}
+
+
+def test_a_number_that_fits_no_column_is_another_shape() -> None:
+    """A forged payload is refused when it is read, and not by the database."""
+    sound = b'{"mode":"start","run_id":"run-1","view":{"revision":7,"run_id":"run-1"}}'
+    assert decode("lease.claimed", sound).view == ViewRef(run_id="run-1", revision=7)
+    with pytest.raises(Corrupt) as caught:
+        decode("lease.claimed", sound.replace(b"7", str(2**63).encode()))
+    assert caught.value.reason_code == "eventShape"

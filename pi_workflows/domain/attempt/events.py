@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pi_workflows.domain.fact import Event
+from pi_workflows.domain.fact import Event, Integer
 from pi_workflows.domain.rows import (
     AttemptChange,
     AttemptRow,
@@ -31,7 +31,7 @@ class AttemptSettled(Event):
 
     run_id: str
     node_id: str
-    step_index: int
+    step_index: Integer
     attempt: AttemptChange
     interval: ClosedInterval | None = None
     request: RequestChange | None = None

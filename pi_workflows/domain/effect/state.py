@@ -15,7 +15,7 @@ from pi_workflows.domain.effect.events import (
     EffectAttemptFinished,
     EffectCancelled,
 )
-from pi_workflows.domain.fact import Draft, Event, Fact, LeaseClause, OwnerType
+from pi_workflows.domain.fact import Draft, Event, Fact, Integer, LeaseClause, OwnerType
 from pi_workflows.domain.rows import EffectChange, EffectStatus, TryFinished
 
 SQL: Final = load(__package__, "reads.sql")
@@ -29,7 +29,7 @@ class EffectPayload(Fact):
     """
 
     node_path: str = Field(alias="nodePath")
-    visit: int
+    visit: Integer
     recovery: Literal["idempotent", "manual"]
     request: str
 
