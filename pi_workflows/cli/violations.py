@@ -27,10 +27,7 @@ def told(found: FileVerification) -> Verification:
             )
             for each in found.violations
         ),
-        information=tuple(
-            Violation(code=code, run_ids=(), count=count, explanation=code)
-            for code, count in found.information.items()
-        ),
+        information=(),
     )
 
 

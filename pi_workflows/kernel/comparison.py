@@ -1,6 +1,8 @@
 """Two databases side by side.
 
-Every row that the log reproduces, column by column, byte for byte.
+Every row that the log reproduces, column by column, byte for byte. Values (`blobs`) are not
+compared: a replay copies each value that an event names from the database itself and refuses one
+that is not what its digest says, so that a comparison could find nothing more.
 """
 
 from __future__ import annotations
@@ -45,12 +47,12 @@ class Difference:
         """What identifies the row: the columns of the key with their values."""
         statement = SQL[self.table]
         row = self.left or self.right or ()
-        return dict(zip(_columns(statement)[: _key_width(statement)], row, strict=False))
+        return dict(zip(selected_columns(statement)[: _key_width(statement)], row, strict=False))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that differ; every one of a row that is missing on one side."""
-        names = _columns(SQL[self.table])
+        names = selected_columns(SQL[self.table])
         if self.left is None or self.right is None:
             return names
         values = zip(names, self.left, self.right, strict=True)
@@ -58,7 +60,7 @@ class Difference:
 
     def values(self, row: Row | None) -> dict[str, SqlValue]:
         """Return a row's values by column; none of a row that is missing."""
-        return dict(zip(_columns(SQL[self.table]), row or (), strict=False))
+        return dict(zip(selected_columns(SQL[self.table]), row or (), strict=False))
 
 
 def compare(
@@ -146,8 +148,12 @@ def _key_width(statement: Statement) -> int:
     return statement.text.rpartition("ORDER BY")[2].count(",") + 1
 
 
-def _columns(statement: Statement) -> tuple[str, ...]:
-    """Return the names of a statement's columns; of an expression the one after AS."""
+def selected_columns(statement: Statement) -> tuple[str, ...]:
+    """Return the names of the columns that a statement selects; of an expression the one after AS.
+
+    Args:
+        statement: One whose FROM begins a line.
+    """
     listed = _CALLS.sub("", statement.text.partition("\nFROM ")[0])
     return tuple(column.split()[-1] for column in listed.split(","))
 

@@ -36,12 +36,18 @@ SELECT blob_hash, media_type, byte_length, content FROM blobs
 SELECT run_id, content_hash, content FROM run_view_content
 
 -- name: events
--- Every event with its payload and the digest that its own continues.
-SELECT e.event_seq, e.event_id, e.resource_id, e.resource_revision, e.event_type, e.actor_type, e.actor_id,
-       e.lease_generation, e.payload_hash, e.recorded_at, p.event_digest, e.event_digest, b.content
+-- The digest that each event continues, and the event with its payload.
+SELECT p.event_digest, e.event_seq, e.event_id, e.resource_id, e.resource_revision, e.event_type, e.actor_type,
+       e.actor_id, e.lease_generation, e.payload_hash, e.event_digest, e.recorded_at, b.content
 FROM events AS e
 LEFT JOIN events AS p ON p.resource_id = e.resource_id AND p.resource_revision = e.resource_revision - 1
 LEFT JOIN blobs AS b ON b.blob_hash = e.payload_hash
+ORDER BY e.event_seq
+
+-- name: payloads
+-- The payload of each event, and whose it is.
+SELECT e.event_seq, e.resource_id, b.content
+FROM events AS e LEFT JOIN blobs AS b ON b.blob_hash = e.payload_hash
 ORDER BY e.event_seq
 
 -- name: links

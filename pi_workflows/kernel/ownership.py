@@ -1,4 +1,4 @@
-"""Whose a row is: the runs that a row of a compared table belongs to."""
+"""Whose a row is: the runs that a row of any table belongs to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def runs_of(sides: Sequence[Read], table: str, key: Mapping[str, SqlValue]) -> t
     Args:
         sides: Databases in which the row may stand; it may be missing in some, and belong to one
             run here and to another there.
-        table: A table of `comparison.sql`.
+        table: A table of `ownership.sql`: any but those of values and of the server itself.
         key: The columns of the row's key with their values, as `Difference.key` gives them.
 
     Returns:

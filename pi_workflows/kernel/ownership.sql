@@ -1,4 +1,4 @@
--- For each table that the log reproduces: the runs that a row belongs to, by the columns of its key. A row that belongs
+-- For each table of rows that belong to runs: the runs that a row belongs to, by the columns of its key. A row that belongs
 -- to a resource names that instead, and `resources` says whose it is. Every read goes through an index: a CROSS JOIN
 -- keeps the order that is written.
 
@@ -40,11 +40,26 @@ SELECT run_id, NULL FROM (
     CROSS JOIN human_decisions AS d ON d.decision_id = m.decision_id
     ORDER BY 1 LIMIT 100)
 
+-- name: run_view_content
+SELECT :run_id, NULL
+
 -- name: leases
 SELECT NULL, :resource_id
 
+-- name: events
+SELECT NULL, resource_id FROM events WHERE event_seq = :event_seq
+
 -- name: event_blobs
 SELECT NULL, resource_id FROM events WHERE event_seq = :event_seq
+
+-- name: host_commands
+SELECT run_id, NULL FROM host_commands WHERE request_id = :request_id
+
+-- name: run_workers
+SELECT run_id, NULL FROM run_workers WHERE worker_epoch = :worker_epoch
+
+-- name: worker_messages
+SELECT run_id, NULL FROM run_workers WHERE worker_epoch = :worker_epoch
 
 -- name: interactive_requests
 SELECT run_id, NULL FROM interactive_requests WHERE request_id = :request_id
@@ -99,6 +114,12 @@ SELECT run_id, NULL FROM workflow_follow_ups WHERE follow_up_id = :follow_up_id
 
 -- name: session_segments
 SELECT run_id, NULL FROM session_segments WHERE segment_id = :segment_id
+
+-- name: session_entries
+SELECT run_id, NULL FROM session_entries WHERE segment_id = :segment_id AND entry_seq = :entry_seq
+
+-- name: session_events
+SELECT run_id, NULL FROM session_events WHERE segment_id = :segment_id AND event_seq = :event_seq
 
 -- name: attempt_entries
 SELECT run_id, NULL FROM node_attempts WHERE attempt_id = :attempt_id

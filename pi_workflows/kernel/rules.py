@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
-from pi_workflows.base import ids
+from pi_workflows.base import canonical, ids
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.sql import Statement, load
 from pi_workflows.domain.events import EVENTS
+from pi_workflows.domain.fact import ResourceType
 from pi_workflows.kernel.findings import Findings
 from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.progress import counted
 from pi_workflows.store.snapshot import Snapshot
 
-SQL: Final = load(__package__, "rules.sql")
+_FILES: Final = (
+    "rules_log.sql",
+    "rules_runs.sql",
+    "rules_effects.sql",
+    "rules_sessions.sql",
+    "rules_values.sql",
+)
+SQL: Final = {name: each for file in _FILES for name, each in load(__package__, file).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +48,6 @@ def _rule(code: str, explanation: str, *names: str) -> Rule:
 
 RULES: Final = (
     _rule("integrity", "SQLite's own check of the file fails", "integrity"),
-    _rule("foreignKeys", "A row names another one that does not exist", "foreign_keys"),
     _rule("revisionChain", "A resource's events are not 1 to its revision", "revision_chain"),
     _rule(
         "resourceOwner",
@@ -51,8 +59,13 @@ RULES: Final = (
     _rule(
         "leaseRow", "A lease is missing or contradicts the events", "lease_missing", "lease_row"
     ),
-    _rule("sequence", "The counter of event numbers is behind the log", "sequence"),
-    _rule("hostState", "A stored server epoch is ahead of the server's own", "host_state"),
+    _rule("sequence", "The counter of event numbers is none, or behind the log", "sequence"),
+    _rule(
+        "hostState",
+        "A stored server epoch is ahead of the server's own",
+        "host_row",
+        "host_epochs",
+    ),
     _rule("definition", "A definition is not the one its digest names", "definition"),
     _rule("queueState", "A run and its queue entry disagree about the end", "queue_state"),
     _rule("queueTimes", "A queue entry's end contradicts its status", "queue_times"),
@@ -75,7 +88,12 @@ RULES: Final = (
         "attempt_numbers",
     ),
     _rule("activeClock", "Active time runs for something that does not work", "active_clock"),
-    _rule("intervals", "An attempt's intervals are not 1 to N, or not closed", "intervals"),
+    _rule(
+        "intervals",
+        "An attempt's intervals are not 1 to N, or not closed in order",
+        "intervals",
+        "interval_order",
+    ),
     _rule("steps", "A run's steps are not 0 to N-1, or name the wrong attempts", "steps"),
     _rule("updates", "Progress is not numbered 1 to N, or is ahead of its run", "updates"),
     _rule("settingsBind", "An attempt has settings that were not its scope's", "settings_bind"),
@@ -140,6 +158,8 @@ RULES: Final = (
 
 EVENT_SHAPE: Final = ("eventShape", "An event is not one of its type, or not its resource's")
 _EXPLANATIONS: Final[Mapping[str, str]] = {rule.code: rule.explanation for rule in RULES}
+# What a statement finds that its rule's own words do not say.
+_WORDS: Final[Mapping[str, str]] = {"host_row": "The server has no row of its own, or two"}
 # What an event is of: its type's first word, and the type of the resource that it stands on.
 _FAMILIES: Final[Mapping[str, str]] = {
     "run": "run",
@@ -173,11 +193,6 @@ class Owner(NamedTuple):
         return runs_of((source,), "resources", {"resource_id": self.resource_id})
 
 
-class _Kind(NamedTuple):
-    event_type: str
-    resource_type: str
-
-
 class _EffectKey(NamedTuple):
     effect_id: str
     source_resource_id: str
@@ -185,26 +200,28 @@ class _EffectKey(NamedTuple):
     key: str
 
 
+# The two of each kind of event, as one word each: what is read once is compared with all of them.
+_KINDS: Final[list[Json]] = [
+    f"{event_type} {resource_type}"
+    for event_type in EVENTS
+    for resource_type in get_args(ResourceType)
+    if (family := event_type.partition(".")[0]) == "lease" or _FAMILIES[family] == resource_type
+]
+
+
 def apply_rule(source: Snapshot, rule: Rule, found: Findings) -> None:
     """Note every row that a rule's statements return."""
     for statement in rule.statements:
+        words = _WORDS.get(statement.name, rule.explanation)
         for owner in source.each(Owner, statement):
-            found.add(rule.code, rule.explanation, partial(owner.runs, source))
+            found.add(rule.code, words, partial(owner.runs, source))
 
 
 def check_event_types(source: Snapshot, found: Findings, progress: Callable[[int], None]) -> None:
     """Note every event whose type is unknown, or not one of its resource's."""
-    for kind in source.all(_Kind, SQL["event_kinds"]):
-        if not _fits(*kind):
-            rows = source.each(str, SQL["events_of_kind"], **kind._asdict())
-            for resource_id in counted(rows, progress):
-                found.add(*EVENT_SHAPE, partial(Owner(None, resource_id).runs, source))
-
-
-def _fits(event_type: str, resource_type: str) -> bool:
-    """Whether events of a type are known, and may belong to a resource of a type."""
-    family = event_type.partition(".")[0]
-    return event_type in EVENTS and (family == "lease" or _FAMILIES.get(family) == resource_type)
+    kinds = canonical.encode(_KINDS).decode()
+    for owner in counted(source.each(Owner, SQL["event_types"], kinds=kinds), progress):
+        found.add(*EVENT_SHAPE, partial(owner.runs, source))
 
 
 def check_effect_keys(source: Snapshot, found: Findings, progress: Callable[[int], None]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from pi_workflows.base.errors import Corrupt, PayloadInvalid
-from pi_workflows.kernel import comparison, digests, rules
+from pi_workflows.base.errors import Corrupt, Unavailable
+from pi_workflows.kernel import comparison, digests, references, rules
 from pi_workflows.kernel.findings import Findings, Violation
 from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.projectors import Projectors
@@ -30,6 +30,7 @@ CODES: Final = dict(
     (
         *_OPENED,
         *((rule.code, rule.explanation) for rule in RULES),
+        references.FOREIGN_KEYS,
         rules.EVENT_SHAPE,
         digests.JOURNAL_DIGEST,
         digests.BLOB_DIGEST,
@@ -40,16 +41,9 @@ CODES: Final = dict(
 )
 """Every code with what is wrong where it is violated (state contract, section 5)."""
 
-# What a value does that no column of its type can hold: STRICT is held on writing alone, so that in
-# a file that SQLite itself finds broken a column may give anything.
-_WRONG_TYPES: Final = (
-    AssertionError,
-    AttributeError,
-    LookupError,
-    PayloadInvalid,
-    TypeError,
-    ValueError,
-)
+# Of these codes rules look after a part; what reads content looks after the rest.
+_PARTLY: Final = frozenset({"viewer", "blobMedia", "effectKey"})
+_CUT_SHORT: Final = "What the check reads is damaged: it could not go on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +52,12 @@ class Verification:
 
     Attributes:
         violations: In the order of the checks; none in a sound database.
-        checked: The codes that were checked.
-        information: Facts that are no violations.
+        checked: The codes of which everything was checked.
         is_partial: Whether the deadline came before the last check.
     """
 
     violations: tuple[Violation, ...]
     checked: tuple[str, ...]
-    information: dict[str, int] = field(default_factory=dict[str, int])
     is_partial: bool = False
 
     @property
@@ -90,8 +82,10 @@ def verify(
         quick: Leave out digests and the replay of the log.
         scratch: Makes an empty database for the replay, and removes it.
         projectors: The ones that the server uses.
-        progress: Called with the name of the check under way and the rows it has read.
-        is_over: Whether a deadline has passed; what was found until then is the result.
+        progress: Called with the name of the check under way and the rows it has read, also while
+            SQLite works on one statement; what it raises ends the verification.
+        is_over: Whether a deadline has passed, asked as often; what was found until then is the
+            result.
 
     Returns:
         The result; a damaged database is a result too.
@@ -100,37 +94,90 @@ def verify(
         Unavailable: The file could not be read.
     """
     found = Findings()
-    # Several checks may look after one code.
-    checked: dict[str, None] = {}
-    for check in _checks(source, quick, scratch, projectors):
-        if is_over():
-            return Verification(found.violations(), tuple(checked), is_partial=True)
-        for code in check.codes:
-            progress(code, 0)
-        name = check.codes[0]
-        try:
-            check.find(found, partial(progress, name))
-        except Corrupt as error:
-            # Damage that the check stumbled over: what it could not read is what it found.
-            found.add(name, f"The check could not go on: {error.message}")
-        except _WRONG_TYPES:
-            if "integrity" not in found:
-                raise
-            found.add(name, "The check could not go on: a value is not of its column's type")
-        checked.update(dict.fromkeys(check.codes))
-    return Verification(found.violations(), tuple(checked))
+    # Every code in the order in which each was begun, and whether all of it was checked.
+    codes: dict[str, bool] = {}
+    watch = _Watch(progress, is_over)
+    is_partial = False
+    try:
+        with source.watched(watch.look):
+            for check in _checks(source, quick, scratch, projectors):
+                watch.begin(check)
+                codes.update((code, False) for code in check.tells if code not in codes)
+                if _is_read(check, found, watch):
+                    codes.update(dict.fromkeys(check.codes, True))
+    except _OverError:
+        is_partial = True
+    checked = tuple(code for code, is_whole in codes.items() if is_whole)
+    return Verification(found.violations(), checked, is_partial=is_partial)
+
+
+def _is_read(check: _Check, found: Findings, watch: _Watch) -> bool:
+    """Note what a check finds. Return whether it could read everything that it looks at.
+
+    Whatever a check meets in a file that a hand has changed, is damage: a column may hold values
+    of any type, a payload numbers that no column holds, and a row may break what the schema
+    demands. None of it ends the other checks, or the server whose own file it is.
+    """
+    try:
+        check.find(found, watch.at)
+    except (Unavailable, OSError, MemoryError, _OverError):
+        # The disk, the machine or the deadline, and not the file.
+        raise
+    except Exception:  # noqa: BLE001 - as above; what it is says less than where it is
+        found.add(check.name, _CUT_SHORT)
+        return False
+    return True
+
+
+class _OverError(Exception):
+    """The deadline has passed."""
+
+
+class _Watch:
+    """Looks around while a check is under way: tells how far it is, and ends it when it must."""
+
+    def __init__(self, progress: Callable[[str, int], None], is_over: Callable[[], bool]) -> None:
+        self._progress = progress
+        self._is_over = is_over
+        self._name = ""
+        self._count = 0
+
+    def begin(self, check: _Check) -> None:
+        """Look around before a check."""
+        self._name, self._count = check.name, 0
+        self.look()
+        for code in check.tells[1:]:
+            self._progress(code, 0)
+
+    def at(self, count: int) -> None:
+        """Look around where a check has read so many rows."""
+        self._count = count
+        self.look()
+
+    def look(self) -> None:
+        """Tell how far the check is. Raises _OverError after the deadline."""
+        if self._is_over():
+            raise _OverError
+        self._progress(self._name, self._count)
 
 
 class _Check(NamedTuple):
     """One step of a verification.
 
     Attributes:
-        codes: What it looks after; the first is its name.
+        name: The code that it looks after first.
+        codes: Those of which everything is checked once it is done.
         find: Notes what it finds, and tells how many rows it has read.
     """
 
+    name: str
     codes: tuple[str, ...]
     find: Callable[[Findings, Callable[[int], None]], None]
+
+    @property
+    def tells(self) -> tuple[str, ...]:
+        """The codes that it looks after, its name before the others."""
+        return tuple(dict.fromkeys((self.name, *self.codes)))
 
 
 def _checks(
@@ -140,18 +187,29 @@ def _checks(
     projectors: Projectors,
 ) -> Iterator[_Check]:
     """Yield each check, cheap ones first."""
-    yield _Check(tuple(code for code, _ in _OPENED), _nothing)
+
+    def check(
+        find: Callable[[Snapshot, Findings, Callable[[int], None]], None],
+        name: str,
+        *codes: str,
+    ) -> _Check:
+        return _Check(name, codes, partial(find, source))
+
+    yield _Check("identity", ("identity", "shape"), _nothing)
     for rule in RULES:
-        yield _Check((rule.code,), partial(_apply, source, rule))
-    yield _Check(("eventShape",), partial(rules.check_event_types, source))
-    yield _Check(("effectKey",), partial(rules.check_effect_keys, source))
+        codes = () if rule.code in _PARTLY else (rule.code,)
+        yield _Check(rule.code, codes, partial(_apply, source, rule))
+    yield check(references.check_references, "foreignKeys", "foreignKeys")
+    yield check(rules.check_event_types, "eventShape")
+    yield check(rules.check_effect_keys, "effectKey", "effectKey")
     if quick:
+        yield check(digests.check_links, "eventBlobs", "eventBlobs")
         return
-    yield _Check(("viewer",), partial(digests.check_patches, source))
-    yield _Check(("journalDigest",), partial(digests.check_journals, source))
-    yield _Check(("blobDigest", "blobMedia"), partial(digests.check_blobs, source))
-    yield _Check(("eventDigest", "eventShape", "eventBlobs"), partial(digests.check_events, source))
-    yield _Check(("replay",), partial(_replay, source, scratch, projectors))
+    yield check(digests.check_patches, "viewer", "viewer")
+    yield check(digests.check_journals, "journalDigest", "journalDigest")
+    yield check(digests.check_blobs, "blobDigest", "blobDigest", "blobMedia")
+    yield check(digests.check_events, "eventDigest", "eventDigest", "eventShape", "eventBlobs")
+    yield _Check("replay", ("replay",), partial(_replay, source, scratch, projectors))
 
 
 def _nothing(_found: Findings, _progress: Callable[[int], None]) -> None:
@@ -178,8 +236,10 @@ def _replay(
         try:
             replay.advance(progress=progress)
         except Corrupt as error:
-            at = error.field or f"events.{replay.event_seq + 1}"
-            found.add(_REPLAY[0], error.message, partial(_failed_at, source, at))
+            event_seq = replay.event_seq + 1
+            at = error.field or f"events.{event_seq}"
+            words = f"The log gives no rows from event {event_seq:,} on"
+            found.add(_REPLAY[0], words, partial(_failed_at, source, at))
             return
 
         def compared(_count: int) -> None:

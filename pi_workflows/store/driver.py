@@ -140,6 +140,12 @@ class Connection(Protocol):
         """Begin to overwrite this database with another one."""
         ...
 
+    def set_progress_handler(
+        self, callback: Callable[[], bool] | None, nsteps: int = 100, /
+    ) -> None:
+        """Ask after so many steps of SQLite whether to end the statement; None asks no more."""
+        ...
+
     def trace_v2(
         self,
         mask: int,

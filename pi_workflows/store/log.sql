@@ -1,7 +1,7 @@
 -- name: position
 -- The number that was given last, of a pruned event too, and the digest that the new one continues.
 SELECT
-    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0),
+    coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = 'events' AND typeof(seq) = 'integer'), 0),
     (
         SELECT event_digest FROM events
         WHERE resource_id = :resource_id AND resource_revision = :previous_revision
@@ -51,7 +51,8 @@ ORDER BY events.event_seq
 LIMIT :slice;
 
 -- name: high_water_mark
-SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
+-- SQLite's own table of counters takes rows of any type and number; what is no integer counts nothing.
+SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'events' AND typeof(seq) = 'integer';
 
 -- name: last_event
 SELECT

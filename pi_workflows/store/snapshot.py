@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import apsw
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SQL = load(__package__, "snapshot.sql")
+# Steps of SQLite between two looks: a millisecond or less, a thousand times what a look costs.
+_LOOK_STEPS: Final = 4_000
 
 
 class Pages(NamedTuple):
@@ -56,6 +58,25 @@ class Snapshot(Reading):
         """Give rows one by one, however many there are, as `shape`."""
         for row in self._cursors.stream(statement, values):
             yield shape(*row)
+
+    @contextmanager
+    def watched(self, look: Callable[[], None]) -> Generator[None]:
+        """Look around again and again while a body runs, also inside of one long statement.
+
+        Args:
+            look: Called each millisecond or so of SQLite's work, in the thread that reads. What it
+                raises ends the statement under way, and leaves it as it was raised.
+        """
+
+        def ask() -> bool:
+            look()
+            return False
+
+        self._cursors.connection.set_progress_handler(ask, _LOOK_STEPS)
+        try:
+            yield
+        finally:
+            self._cursors.connection.set_progress_handler(None)
 
     def integrity(self) -> list[str]:
         """Return what SQLite's integrity check finds, at most 100 lines; none when all is well."""

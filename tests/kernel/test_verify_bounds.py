@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +24,10 @@ from pi_workflows.kernel.comparison import compare
 from pi_workflows.kernel.digests import SQL as DIGESTS
 from pi_workflows.kernel.findings import Findings
 from pi_workflows.kernel.order import Answer, Order
+from pi_workflows.kernel.references import KEYS
+from pi_workflows.kernel.references import SQL as REFERENCES
 from pi_workflows.kernel.rules import SQL as RULES
-from pi_workflows.kernel.verify import verify
+from pi_workflows.kernel.verify import CODES, verify
 from pi_workflows.store.driver import Connection, connect
 from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.records import Permit
@@ -33,11 +35,11 @@ from pi_workflows.store.scratch import create_scratch
 from projections import route
 from tests.kernel.harness import TOKEN, Harness, begin, end, finish
 
-STATEMENTS = (*RULES.values(), *DIGESTS.values())
+STATEMENTS = (*RULES.values(), *DIGESTS.values(), *REFERENCES.values(), *KEYS.values())
 # What may be read as a whole inside a loop: the one row of a count, and the texts among the values.
-SMALL = {"h", "t", "CONSTANT", "pragma_integrity_check"}
+SMALL = {"h", "counter", "t", "CONSTANT", "pragma_integrity_check"}
 # Statements that sort, in a file when memory does not hold it.
-SORTED = {"event_kinds", "terminal_messages", "message_entries", "users"}
+SORTED = {"interval_order", "terminal_messages", "message_entries", "users"}
 GROWTH_BYTES_MAX = 24 << 20
 # Prints the highest memory of a process of its own; what it inherits at its start is not counted.
 MEASURED = """
@@ -208,8 +210,62 @@ def test_progress_is_told_often(many: Path) -> None:
     for name in ("effectKey", "blobDigest", "eventDigest"):
         counts = told[name]
         assert max(counts) >= 64, name
-        steps = [after - before for before, after in pairwise(counts)]
+        steps = [after - before for before, after in itertools.pairwise(counts)]
         assert max(steps) <= 64, name
+
+
+class Enough(BaseException):
+    """Whoever waits for a verification waits no more."""
+
+
+def test_a_deadline_ends_one_long_statement(many: Path) -> None:
+    """SQLite's own check is one statement: the deadline that passes meanwhile interrupts it."""
+    looks = itertools.count()
+    with open_inactive(many, live_directory=None) as source:
+        found = verify(
+            source,
+            quick=True,
+            scratch=lambda: create_scratch(None),
+            projectors=route,
+            is_over=lambda: next(looks) >= 2,
+        )
+        assert source.one(int, Statement("again", "SELECT 1")) == 1
+    assert next(looks) == 3
+    # The third look was inside of `integrity`, which is therefore not among them.
+    assert (found.is_partial, found.violations) == (True, ())
+    assert found.checked == ("identity", "shape")
+
+
+def test_who_waits_can_end_one_long_statement(many: Path) -> None:
+    """What a look around raises ends the statement, the check and the verification."""
+    told: list[tuple[str, int]] = []
+
+    def progress(name: str, count: int) -> None:
+        told.append((name, count))
+        if told.count(("integrity", 0)) == 2:
+            raise Enough
+
+    with (
+        open_inactive(many, live_directory=None) as source,
+        pytest.raises(Enough),
+    ):
+        verify(
+            source,
+            quick=True,
+            scratch=lambda: create_scratch(None),
+            projectors=route,
+            progress=progress,
+        )
+    assert told[-2:] == [("integrity", 0), ("integrity", 0)]
+
+
+def test_a_part_is_not_said_to_be_checked(many: Path) -> None:
+    """Without content only a part of some codes is looked after, and until a deadline none."""
+    with open_inactive(many, live_directory=None) as source:
+        quick = verify(source, quick=True, scratch=lambda: create_scratch(None), projectors=route)
+    left_out = {"journalDigest", "blobDigest", "eventDigest", "replay"}
+    assert set(CODES) - set(quick.checked) == left_out | {"eventShape", "blobMedia", "viewer"}
+    assert len(set(quick.checked)) == len(quick.checked)
 
 
 def test_a_comparison_tells_its_progress(many: Path) -> None:

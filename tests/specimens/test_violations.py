@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from migrations_forbidden import schema_text
 from migrations_forbidden.specimens.violation import specimens, violate
 from pi_workflows.base.errors import Incompatible
+from pi_workflows.kernel.comparison import selected_columns
 from pi_workflows.kernel.findings import Findings
-from pi_workflows.kernel.rules import RULES, apply_rule
+from pi_workflows.kernel.references import KEYS, check_references
 from pi_workflows.kernel.verify import CODES
 from pi_workflows.store.driver import connect
 from pi_workflows.store.inactive import open_inactive
 from tests.specimens.checked import check
+from tests.specimens.test_unwritten import furnish
 
 # No database is opened without them.
 OPENED = {"identity", "shape"}
@@ -66,40 +69,84 @@ def test_a_foreign_file_is_refused(file: Path, name: str) -> None:
     assert file.read_bytes() == before
 
 
-# Rows of no run in particular.
-SHARED = {"run_view_content", "workflow_definitions"}
+# A change of settings, which no sound scope without events has.
+CHANGE = """
+INSERT INTO workflow_setting_changes
+SELECT 'change', scope_id, 'q', 1, 'human', NULL, 'person', initial_hash, initial_hash,
+       initial_hash, 1
+FROM workflow_settings
+"""
 
 
 def test_a_dangling_name_is_said_to_be_its_runs(sound: Path, tmp_path: Path) -> None:
     """Whichever row of a run names a value that does not exist, the run is named."""
-    (rule,) = [rule for rule in RULES if rule.code == "foreignKeys"]
-    rows = [row for row in _names(sound) if row[0] not in SHARED]
-    assert len({table for table, _, _ in rows}) > 10
+    furnished = Path(shutil.copy(sound, tmp_path / "furnished.sqlite"))
+    furnish(furnished)
+    with closing(connect(str(furnished))) as connection:
+        connection.execute(CHANGE)
+    rows = list(_names(furnished))
+    assert {table for table, _, _ in rows} >= NAMING
     for table, row, column in rows:
-        file = Path(shutil.copy(sound, tmp_path / "dangling.sqlite"))
+        file = Path(shutil.copy(furnished, tmp_path / "dangling.sqlite"))
         with closing(connect(str(file))) as connection:
             connection.pragma("foreign_keys", 0)
             connection.execute(
-                f"UPDATE {table} SET {column} = zeroblob(32) WHERE rowid = :row",  # noqa: S608
-                {"row": row},
+                f"UPDATE {table} SET {column} = zeroblob(32) WHERE {row}"  # noqa: S608
             )
+            assert connection.changes() == 1, (table, column)
         found = Findings()
         with open_inactive(file, live_directory=None) as source:
-            apply_rule(source, rule, found)
+            check_references(source, found, lambda _: None)
         (violation,) = found.violations()
+        assert (violation.code, violation.count) == ("foreignKeys", 1)
         assert violation.run_ids, (table, column)
 
 
-def _names(file: Path) -> Iterator[tuple[str, int, str]]:
+# Tables whose rows lead to their run by others only.
+NAMING = {
+    "channel_messages",
+    "controller_resources",
+    "effect_attempts",
+    "event_blobs",
+    "events",
+    "human_decision_resolutions",
+    "human_decision_submissions",
+    "interactive_submissions",
+    "worker_messages",
+    "workflow_definitions",
+    "workflow_setting_changes",
+    "workflow_updates",
+}
+
+
+def test_every_row_that_names_others_has_a_key() -> None:
+    """A row is known by its number; the columns of its key are those of the table."""
+    with closing(connect(":memory:")) as connection:
+        connection.execute(schema_text())
+        tables = {
+            str(name)
+            for name, text in connection.execute(
+                "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
+            ).fetchall()
+            if "REFERENCES" in str(text) and "WITHOUT ROWID" not in str(text)
+        }
+        assert set(KEYS) == tables
+        for table, statement in KEYS.items():
+            info = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            key = sorted((int(str(column[5])), str(column[1])) for column in info if column[5])
+            assert selected_columns(statement) == tuple(name for _, name in key)
+
+
+def _names(file: Path) -> Iterator[tuple[str, str, str]]:
     """Yield each column that names a value, with its table and a row that has one."""
     with closing(connect(str(file))) as connection:
         tables = connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'"
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
         ).fetchall()
-        for (table,) in tables:
-            for key in connection.execute(f"PRAGMA foreign_key_list({table!s})").fetchall():
-                ((row,),) = connection.execute(
-                    f"SELECT min(rowid) FROM {table!s} WHERE {key[3]!s} IS NOT NULL"  # noqa: S608
-                ).fetchall()
-                if isinstance(row, int) and key[2] == "blobs":
-                    yield str(table), row, str(key[3])
+        for table, text in tables:
+            key = "rowid" if "WITHOUT ROWID" not in str(text) else "(event_seq, blob_hash)"
+            columns = key.strip("()")
+            for name in connection.execute(f"PRAGMA foreign_key_list({table!s})").fetchall():
+                chosen = f"SELECT {columns} FROM {table!s} WHERE {name[3]!s} IS NOT NULL LIMIT 1"  # noqa: S608
+                if name[2] == "blobs" and connection.execute(chosen).fetchall():
+                    yield str(table), f"{key} = ({chosen})", str(name[3])

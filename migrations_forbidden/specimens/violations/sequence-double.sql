@@ -1,0 +1,3 @@
+-- There are two counters of event numbers.
+
+INSERT INTO sqlite_sequence (name, seq) SELECT name, seq FROM sqlite_sequence WHERE name = 'events';

@@ -1,0 +1,3 @@
+-- The counter of event numbers is deleted.
+
+DELETE FROM sqlite_sequence WHERE name = 'events';

@@ -1,0 +1,3 @@
+-- The counter of event numbers is a word.
+
+UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'events';
