@@ -17,6 +17,7 @@ from pi_workflows.cli.failure import INTERRUPTED, PIPE_CLOSED, PROGRAM, USAGE, F
 from pi_workflows.cli.help import HelpedCommand
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.output import UNWRITABLE, Output
+from pi_workflows.cli.termination import Terminated, termination_in
 
 Body: TypeAlias = Callable[..., int]
 """A command: takes an Invocation and its arguments, returns the exit code."""
@@ -216,6 +217,12 @@ def guarded(invocation: Invocation, body: Callable[[Invocation], int]) -> int:
         failure = _interrupted(invocation.followed)
     except BrokenPipeError:
         return _closed()
+    except (Terminated, OSError) as error:
+        # A display that is taken away cannot write to a terminal that is gone.
+        ended = termination_in(error)
+        if ended is None:
+            raise
+        return terminated(invocation.output, ended, followed=invocation.followed)
     else:
         return code
     try:
@@ -237,17 +244,40 @@ def _unwritable(error: WorkflowsError) -> int:
     return failure.exit_code
 
 
+def terminated(output: Output, error: Terminated, *, followed: tuple[str, ...] = ()) -> int:
+    """Say, where that can still be said, that a signal ended the command and nothing else.
+
+    Args:
+        output: Where to; the terminal may be gone.
+        error: Which signal.
+        followed: The runs that go on.
+
+    Returns:
+        The exit code.
+    """
+    message = _ended_message(f"Terminated by {error.name}", followed)
+    with suppress(OSError, WorkflowsError):
+        output.fail(Failure("terminated", message, error.exit_code))
+        return error.exit_code
+    _closed()
+    return error.exit_code
+
+
 def _interrupted(followed: tuple[str, ...]) -> Failure:
     """Say that a Ctrl-C ended the command and nothing else."""
-    message = "Interrupted."
-    if followed:
-        names = " ".join(followed)
-        going = "goes on" if len(followed) == 1 else "go on"
-        message = (
-            f"Interrupted; {names} {going}."
-            f" Follow: {PROGRAM} watch {names}. End: {PROGRAM} cancel {followed[0]}."
-        )
-    return Failure("interrupted", message, INTERRUPTED)
+    return Failure("interrupted", _ended_message("Interrupted", followed), INTERRUPTED)
+
+
+def _ended_message(what: str, followed: tuple[str, ...]) -> str:
+    """Say what ended the command, and what did not end with it."""
+    if not followed:
+        return f"{what}."
+    names = " ".join(followed)
+    going = "goes on" if len(followed) == 1 else "go on"
+    return (
+        f"{what}; {names} {going}."
+        f" Follow: {PROGRAM} watch {names}. End: {PROGRAM} cancel {followed[0]}."
+    )
 
 
 def _closed() -> int:

@@ -13,6 +13,7 @@ import typer
 
 from pi_workflows.cli.failure import PROGRAM, USAGE, Failure
 from pi_workflows.cli.output import Output
+from pi_workflows.cli.termination import Terminated, unwind_when_terminated
 
 
 def main() -> None:
@@ -23,7 +24,14 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # A locale that lacks a character must not end the command that prints it.
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    unwind_when_terminated()
+    try:
+        code = run(sys.argv[1:])
+    except Terminated as error:
+        from pi_workflows.cli.command import terminated  # noqa: PLC0415 - it takes time to load
+
+        code = terminated(Output(is_json=_wants_json(sys.argv[1:]), no_color=False), error)
+    sys.exit(code)
 
 
 def _open_streams() -> None:

@@ -20,6 +20,7 @@ from pi_workflows.cli.connection import ask, client, state_directory
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import age, plural, size
 from pi_workflows.cli.outline import value_lines
+from pi_workflows.cli.termination import die_when_terminated
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.server import (
@@ -138,6 +139,8 @@ def run_server(invocation: Invocation) -> int:
     # Nothing but this command needs the server's own code.
     from pi_workflows.server.main import serve  # noqa: PLC0415
 
+    # A server has its own signals, and a database that outlives any end.
+    die_when_terminated()
     state = state_directory()
 
     def announce(_: object) -> None:

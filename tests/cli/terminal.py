@@ -14,6 +14,7 @@ import termios
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from tests.cli.installation import PROGRAM, Installation
@@ -64,6 +65,12 @@ class Terminal:
     def leave(self) -> None:
         """Press Ctrl-D."""
         os.write(self._descriptor, b"\x04")
+
+    def close(self) -> None:
+        """Close the window."""
+        # Something else may get the number meanwhile, so that it stays taken.
+        with Path(os.devnull).open("rb") as nothing:
+            os.dup2(nothing.fileno(), self._descriptor)
 
     def end(self) -> int:
         """Read to the end and return the exit code."""
