@@ -134,7 +134,12 @@ def _shown(document: WireModel | Json, *, revision: int | None = None) -> Reply:
 
 def _no_answer(_read: Read, _payload: Payload, _run_id: str) -> Reply:
     """Refuse what only a server can do."""
-    raise Refused("Only a server can do that, and nobody serves a file.", code="offline")
+    raise _offline()
+
+
+def _offline() -> Refused:
+    """Return the answer to what would have to be stored."""
+    return Refused("Only a server can do that, and nobody serves a file.", code="offline")
 
 
 def _run_get(read: Read, _payload: Payload, run_id: str) -> Reply:
@@ -156,6 +161,8 @@ def _runs_page(read: Read, payload: Payload, _run_id: str) -> Reply:
 def _page(read: Read, payload: Payload, run_id: str) -> Reply:
     """Answer `view.page`."""
     assert isinstance(payload, ViewPage)
+    if payload.kind == "aggregate":
+        raise _offline()
     page = run_page(read, run_id, payload.kind, payload.cursor, payload.expected_revision)
     return _shown(page, revision=page.revision)
 

@@ -225,6 +225,11 @@ VIEW_REVISIONS_KEPT: Final = 256
 VIEW_DEFINITION_BYTES_MAX: Final = 128 * _KIB
 # Values up to this come along with the rows of a page; one that is larger is read when it is shown.
 CARRIED_BYTES_MAX: Final = 1 * _KIB
+# Everything that a run gave so far in one document: as much as one value may have. Over it, each
+# value is fetched by its own reference.
+AGGREGATE_BYTES_MAX: Final = 8 * _MIB
+# Generated documents that are kept of a run: the newest, and the one that somebody may still fetch.
+VIEW_DOCUMENTS_KEPT: Final = 2
 # Runs in a list when the caller names no number.
 RUN_LIST_DEFAULT: Final = 100
 # `display.reason` in a list item: a fixed phrase.

@@ -1,4 +1,4 @@
-"""`show --page`: a window of what grows with a run, as lines, and the way to its neighbours."""
+"""`show --page`: a window of what grows with a run and the way to the next, or all it gave."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
 from pi_workflows.cli.connection import ask
+from pi_workflows.cli.content import whole
 from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import duration, moment, plural
-from pi_workflows.cli.outline import value_line
+from pi_workflows.cli.outline import value_line, value_lines
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.picture import Scene, failure_line, status_span
 from pi_workflows.cli.progress import progress_line
@@ -24,12 +26,14 @@ from pi_workflows.cli.table import Cell, write_table
 from pi_workflows.cli.trace import Columns, change_line, described
 from pi_workflows.cli.trace_pages import errors_of
 from pi_workflows.protocol.operations import Operation
-from pi_workflows.protocol.views import PageKind, RunPage, ViewPage
+from pi_workflows.protocol.views import PageKind, RunPage, ViewPage, WindowKind
 from pi_workflows.protocol.wire import AnyJson
 
 T = TypeVar("T", bound=BaseModel)
 
 _VALUE_CHARS_MAX: Final = 400
+# Of the document of all that a run gave, what a person reads.
+_GIVEN: Final = ("finalOutput", "outputs", "results")
 _STEP_HEADINGS: Final = ("step", "outcome", "node", "type", "visit", "attempt", "took", "result")
 _UPDATE_HEADINGS: Final = ("seq", "at", "node", "type", "key", "progress")
 
@@ -54,7 +58,7 @@ class _Kind(NamedTuple):
 
     noun: str
     first: int
-    around: PageKind
+    around: WindowKind
     write: Callable[[Output, Reader, RunPage], None]
 
 
@@ -85,18 +89,36 @@ def show_page(
         payload = ViewPage(kind=kind, cursor=cursor)
         receipt = ask(asked.reader, Operation.VIEW_PAGE, payload, run_id=run_id).receipt
         page = RunPage.parse(receipt)
+        if kind == "aggregate":
+            _write_aggregate(output, asked.reader, page)
+            return 0
         if output.is_json:
             output.document(receipt if isinstance(receipt, dict) else {})
             return 0
+        shown = _KINDS[kind]
         if page.items:
-            _KINDS[kind].write(output, asked.reader, page)
-        _conclude(output, asked, page)
+            shown.write(output, asked.reader, page)
+        _conclude(output, asked, page, shown)
     return 0
 
 
-def _conclude(output: Output, asked: Source, page: RunPage) -> None:
+def _write_aggregate(output: Output, reader: Reader, page: RunPage) -> None:
+    """Write everything that a run gave: the document for programs, else its values."""
+    document = whole(reader, page.run_id, page.items[0]) if page.items else None
+    if not isinstance(document, dict):
+        raise _unreadable()
+    if output.is_json:
+        output.document(document)
+        return
+    given: dict[str, Json] = {name: document[name] for name in _GIVEN if name in document}
+    if given.get("results"):
+        output.lines(value_lines(given))
+    else:
+        output.note("Nothing was given yet.")
+
+
+def _conclude(output: Output, asked: Source, page: RunPage, kind: _Kind) -> None:
     """Say which part of all was shown, and how the parts beside it are."""
-    kind = _KINDS[page.kind]
     end = page.start + len(page.items)
     if not page.items:
         output.note(f"No {kind.noun}s.")
@@ -185,11 +207,16 @@ def _items(shape: type[T], page: RunPage) -> list[T]:
     try:
         return [shape.model_validate(item) for item in page.items]
     except ValidationError:
-        raise ProtocolViolation("The server sent a page that cannot be read.") from None
+        raise _unreadable() from None
+
+
+def _unreadable() -> ProtocolViolation:
+    """Return the error of a page that is none."""
+    return ProtocolViolation("The server sent a page that cannot be read.")
 
 
 _TRACE: Final = _Kind("event", 1, "trace", _write_trace)
-_KINDS: Final[Mapping[PageKind, _Kind]] = {
+_KINDS: Final[Mapping[WindowKind, _Kind]] = {
     "steps": _Kind("step", 0, "steps", _write_steps),
     "trace": _TRACE,
     "trace_at_step": _TRACE,

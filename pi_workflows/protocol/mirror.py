@@ -51,7 +51,13 @@ class RunMirror:
 
     @property
     def stale(self) -> frozenset[Section]:
-        """The sections that are older than the view."""
+        """The sections that are older than the view.
+
+        Nothing fetches them by itself. Ask when they are shown: a page for `steps`, `trace`,
+        `entries` and `events`; for `aggregates` either `view.run.get`, whose answer `take_view`
+        takes, or the page `aggregate`, which refers to all outputs and results, complete. A
+        `PageCache` drops its pages by the same changes and names what it lacks.
+        """
         return self._stale
 
     @property

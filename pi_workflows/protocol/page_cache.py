@@ -19,6 +19,7 @@ _CHANGED: Final[Mapping[str, str]] = {
     "inspector/settings": "settings",
     "inspector/follow_ups": "follow_ups",
     "inspector/updates": "updates",
+    "inspector/aggregates:reload": "aggregate",
     "inspector/messages": "workflow_messages",
 }
 # The kinds that a target makes longer.

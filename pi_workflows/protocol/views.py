@@ -37,8 +37,16 @@ DisplayStatus: TypeAlias = Literal[
 ]
 """What a person is told about a run."""
 
-PageKind: TypeAlias = Literal["steps", "trace", "trace_at_step", "updates"]
-"""What a page of a run holds. The cursor of `trace_at_step` is a step; of `trace` a `seq`."""
+WindowKind: TypeAlias = Literal["steps", "trace", "trace_at_step", "updates"]
+"""What a window of a run holds. The cursor of `trace_at_step` is a step; of `trace` a `seq`."""
+
+PageKind: TypeAlias = Literal["steps", "trace", "trace_at_step", "updates", "aggregate"]
+"""What a page of a run holds: a window, or a reference to `aggregate`.
+
+That is `pi-workflows.run-aggregate.v1`: the newest output and result of every node and the run's
+output, complete. A newer one that somebody asks for may end it: then its content is missing, and
+the page is asked for again.
+"""
 
 
 FailureReason: TypeAlias = Literal[
@@ -98,11 +106,21 @@ class ViewRunUnwatch(Payload):
 
 
 class ViewPage(Payload):
-    """`view.page`: a window of a run's items around the cursor, or the last one without it."""
+    """`view.page`: a window of a run's items around the cursor, or the last one without it.
+
+    Of kind `aggregate`, which has no cursor, a reference to all that the run gave.
+    """
 
     kind: PageKind
     cursor: Maybe[Count] = None
     expected_revision: Maybe[Revision] = None
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> Self:
+        """A cursor is a place in a window."""
+        if self.kind == "aggregate" and self.cursor is not None:
+            raise PydanticCustomError("cursor_unused", "an aggregate has no cursor")
+        return self
 
 
 class ViewContent(Payload):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 from typing import Final, NamedTuple
 
-from pi_workflows.base.blob import MediaType
 from pi_workflows.base.errors import NotFound, PayloadInvalid
 from pi_workflows.base.limits import CARRIED_BYTES_MAX, CONTENT_CHUNK_BYTES_MAX
 from pi_workflows.base.sql import Read, load
@@ -19,13 +18,12 @@ SQL: Final = load(__package__, "content.sql")
 
 
 class _Chunk(NamedTuple):
-    media_type: MediaType
     byte_length: int
     data: bytes
 
 
 def content_chunk(read: Read, run_id: str, path: str, offset: int) -> ContentChunk:
-    """Return the next part of a value that a view named by reference.
+    """Return the next part of a value or a document that a view named by reference.
 
     Args:
         read: One consistent read.
@@ -46,10 +44,11 @@ def content_chunk(read: Read, run_id: str, path: str, offset: int) -> ContentChu
         SQL["named_content"],
         run_id=run_id,
         digest=digest,
+        media_type=media_type,
         start=offset,
         bytes_max=CONTENT_CHUNK_BYTES_MAX,
     )
-    if row is None or row.media_type != media_type:
+    if row is None:
         raise NotFound(
             f"Run {run_id} has no content of this name.", code="contentMissing", field="path"
         )

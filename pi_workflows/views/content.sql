@@ -1,9 +1,13 @@
 -- name: named_content
--- A value, if an event of the run or of one of its effects names it: those links live as long as
--- the run and lead an index.
-SELECT b.media_type, b.byte_length, substr(b.content, :start + 1, :bytes_max)
+-- A document that was generated for the run; or a value, if an event of the run or of one of its
+-- effects names it: those links live as long as the run and lead an index.
+SELECT byte_length, substr(content, :start + 1, :bytes_max)
+FROM run_view_content
+WHERE run_id = :run_id AND content_hash = :digest AND media_type = :media_type
+UNION ALL
+SELECT b.byte_length, substr(b.content, :start + 1, :bytes_max)
 FROM runs AS r
-CROSS JOIN blobs AS b ON b.blob_hash = :digest
+CROSS JOIN blobs AS b ON b.blob_hash = :digest AND b.media_type = :media_type
 WHERE r.run_id = :run_id AND EXISTS (
     SELECT 1
     FROM event_blobs AS n
@@ -11,6 +15,7 @@ WHERE r.run_id = :run_id AND EXISTS (
     LEFT JOIN effects AS f ON f.resource_id = e.resource_id
     WHERE n.blob_hash = b.blob_hash
       AND (e.resource_id = r.resource_id OR f.source_resource_id = r.resource_id))
+LIMIT 1
 
 -- name: value
 -- A value by its digest, small ones with their content.

@@ -14,7 +14,7 @@ from pi_workflows.base.limits import CARRIED_BYTES_MAX, PAGE_BYTES_MAX, UPDATE_K
 from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.events import decode
-from pi_workflows.protocol.views import PageKind, RunPage
+from pi_workflows.protocol.views import RunPage, WindowKind
 from pi_workflows.views.facts import RunFacts, run_facts
 from pi_workflows.views.graph import graph_at
 from pi_workflows.views.heads import Head, json_list, node_heads, step_total
@@ -55,7 +55,7 @@ class _Current(NamedTuple):
 def run_page(
     read: Read,
     run_id: str,
-    kind: PageKind,
+    kind: WindowKind,
     cursor: int | None,
     expected_revision: int | None = None,
 ) -> RunPage:
@@ -78,10 +78,7 @@ def run_page(
         RevisionConflict: The run's view changed since.
     """
     facts = run_facts(read, run_id)
-    if expected_revision not in (None, facts.revision):
-        raise RevisionConflict(
-            f"The view of run {run_id} is at revision {facts.revision}.", field="expectedRevision"
-        )
+    require_revision(facts, expected_revision)
     graph = None
     match kind:
         case "steps":
@@ -109,6 +106,15 @@ def run_page(
         graph_cursor=graph.cursor if graph else None,
         taken_transitions=graph.transitions if graph else None,
     )
+
+
+def require_revision(facts: RunFacts, expected_revision: int | None) -> None:
+    """Refuse to read a run's view at another revision than the one asked for."""
+    if expected_revision not in (None, facts.revision):
+        raise RevisionConflict(
+            f"The view of run {facts.run_id} is at revision {facts.revision}.",
+            field="expectedRevision",
+        )
 
 
 def _heads(read: Read, facts: RunFacts) -> list[Head]:

@@ -59,6 +59,29 @@ def test_progress_is_a_page(installation: Installation, snapshot: SnapshotAssert
     assert (none.code, none.out, none.err) == (0, "", "No updates.\n")
 
 
+def test_all_that_a_run_gave_is_a_page(installation: Installation) -> None:
+    """Values that a view only refers to are there in full; a run that gave nothing has none."""
+    installation.start("tells", "gave-1")
+    assert installation.cli("watch", "gave-1").code == 0
+    done = installation.cli("show", "gave-1", "--page", "aggregate")
+    assert (done.code, done.err) == (0, "")
+    assert "finalOutput" in done.out
+    assert "outcome: ok" in done.out
+    programs = installation.cli("show", "gave-1", "--page", "aggregate", "--json").document
+    assert programs["schema"] == "pi-workflows.run-aggregate.v1"
+    assert {"outputs", "results", "finalOutput"} < programs.keys()
+    installation.start("gated", "none-1", f'{{"gate":"{installation.gate("none")}"}}')
+    none = installation.cli("show", "none-1", "--page", "aggregate")
+    assert (none.code, none.out, none.err) == (0, "", "Nothing was given yet.\n")
+
+
+def test_a_file_holds_no_document_of_all(file: Path, fresh: Installation) -> None:
+    """What would have to be stored first is refused where nothing may be written."""
+    done = fresh.cli("show", "loop-1", "--page", "aggregate", "--file", file.name)
+    assert (done.code, done.out) == (1, "")
+    assert "Only a server can do that" in done.err
+
+
 def test_pages_lead_to_one_another(file: Path, fresh: Installation) -> None:
     """From the end back and on again, each page names its neighbours, and no step is left out."""
     words: list[str] | None = ["show", "loop-1", "--page", "steps", "--file", file.name]
@@ -107,8 +130,13 @@ def test_the_event_of_the_step_stands_out(file: Path, fresh: Installation) -> No
 
 @pytest.mark.parametrize(
     "words",
-    [("--cursor", "3"), ("--page", "secrets"), ("--page", "steps", "--cursor", "-1")],
-    ids=["no page", "kind", "cursor"],
+    [
+        ("--cursor", "3"),
+        ("--page", "secrets"),
+        ("--page", "steps", "--cursor", "-1"),
+        ("--page", "aggregate", "--cursor", "1"),
+    ],
+    ids=["no page", "kind", "cursor", "one document"],
 )
 def test_wrong_usage_is_exit_code_2(words: tuple[str, ...], fresh: Installation) -> None:
     """A place without a page, a page of nothing and a place before the first are refused."""

@@ -149,6 +149,24 @@ def test_a_reload_costs_every_page_of_its_kind() -> None:
     assert cache.show("steps", 50) is not None
 
 
+def test_what_a_run_gave_is_asked_for_again_when_a_node_ended() -> None:
+    """The page of all that a run gave is good until its own target changes."""
+    cache = PageCache(_RUN)
+    page = RunPage(
+        run_id=_RUN, revision=5, kind="aggregate", start=0, total=1, items=({"$artifact": {}},)
+    )
+    assert cache.show("aggregate") is None
+    (asked,) = cache.wanted("aggregate")
+    assert asked == ViewPage(kind="aggregate")
+    assert cache.take(asked, page)
+    cache.note(Change(targets={"replay/steps:reload": 6, "timeline/trace:tail": 6}), 6)
+    assert cache.show("aggregate") == page
+    assert cache.wanted("aggregate") == ()
+    cache.note(Change(targets={"inspector/aggregates:reload": 7}), 7)
+    assert cache.show("aggregate") is None
+    assert not cache.take(asked, page)
+
+
 def test_a_snapshot_costs_every_older_page() -> None:
     """Nobody knows what changed before it, of the kinds not shown yet either."""
     cache = _filled(50)

@@ -136,6 +136,39 @@ def test_content_is_read_in_parts(state_dir: Path) -> None:
     run(body)
 
 
+def test_all_that_a_run_gave_is_fetched(state_dir: Path) -> None:
+    """The page refers to a document that can be fetched at once, by this run's viewers only."""
+
+    async def body() -> None:
+        async with server(state_dir) as bench:
+            peer = await bench.connect()
+            await _paused(bench, peer)
+            question: Json = {"kind": "aggregate", "expectedRevision": 2}
+            reply = await peer.ask("view.page", question, run_id="run-1")
+            page = _members(reply.receipt)
+            assert (reply.revision, page["revision"], page["total"]) == (2, 2, 1)
+            assert (page["kind"], page["start"], "cursor" in page) == ("aggregate", 0, False)
+            assert isinstance(page["items"], list)
+            reference = _members(_members(page["items"][0])["$artifact"])
+            first: Json = {"path": reference["path"], "offset": 0}
+            chunk = _members((await peer.ask("view.content", first, run_id="run-1")).receipt)
+            assert isinstance(chunk["data"], str)
+            assert base64.b64decode(chunk["data"]) == (
+                b'{"outputs":{},"results":{},"runId":"run-1",'
+                b'"schema":"pi-workflows.run-aggregate.v1"}'
+            )
+            foreign = await peer.ask("view.content", first, run_id="run-2")
+            assert foreign.outcome is Outcome.NOT_FOUND
+            late: Json = {"kind": "aggregate", "expectedRevision": 1}
+            assert (await peer.ask("view.page", late, run_id="run-1")).outcome is Outcome.CONFLICT
+            placed: Json = {"kind": "aggregate", "cursor": 0}
+            assert (await peer.ask("view.page", placed, run_id="run-1")).outcome is Outcome.REJECTED
+            again = await peer.ask("view.page", {"kind": "aggregate"}, run_id="run-1")
+            assert again.receipt == reply.receipt
+
+    run(body)
+
+
 def test_a_run_is_searched(state_dir: Path) -> None:
     """Matches come with the revision at which the run was searched; a bad cursor is refused."""
 

@@ -17,7 +17,7 @@ from pi_workflows.base.limits import (
     SEARCH_QUERY_CHARS_MAX,
 )
 from pi_workflows.cli.command import command
-from pi_workflows.cli.commands.arguments import DeadlineOption, FileOption, RunArgument
+from pi_workflows.cli.commands.arguments import DeadlineOption, FileOption, RunArgument, path_of
 from pi_workflows.cli.help import RUNS
 from pi_workflows.cli.invocation import Invocation
 
@@ -33,7 +33,7 @@ Status = Literal[
     "cancelled",
 ]
 
-PageKind = Literal["steps", "trace", "trace_at_step", "updates"]
+PageKind = Literal["steps", "trace", "trace_at_step", "updates", "aggregate"]
 
 
 class Kind(StrEnum):
@@ -86,7 +86,12 @@ def runs(
     ] = None,
     project: Annotated[
         Path | None,
-        typer.Option("--project", metavar="DIR", help="Only runs of this project; all by default."),
+        typer.Option(
+            "--project",
+            metavar="DIR",
+            parser=path_of("DIR"),
+            help="Only runs of this project; all by default.",
+        ),
     ] = None,
     limit: Annotated[
         int,
@@ -128,7 +133,8 @@ def show(
         typer.Option(
             "--page",
             metavar="KIND",
-            help="A window of it instead: steps, trace, trace_at_step or updates.",
+            help="A window of it instead: steps, trace, trace_at_step or updates; or aggregate,"
+            " all that it gave.",
         ),
     ] = None,
     cursor: Annotated[
@@ -144,6 +150,8 @@ def show(
     file: FileOption = None,
 ) -> int:
     """Show a run: where it stands, its steps, what it asks, what it gave."""
+    if page == "aggregate" and cursor is not None:
+        raise WrongUsage("--cursor: all that a run gave is one document.", field="--cursor")
     if page is not None:
         from pi_workflows.cli.run_pages import show_page
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pi_workflows.base.errors import Outcome
 from pi_workflows.base.limits import RUN_LIST_DEFAULT
+from pi_workflows.kernel.order import Chore
 from pi_workflows.protocol.envelope import Event, EventKind
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import RunList
@@ -21,6 +22,8 @@ from pi_workflows.protocol.views import (
 from pi_workflows.server.hub import SessionWindow, Subscription
 from pi_workflows.server.operations.call import Call, shown
 from pi_workflows.server.services import Services
+from pi_workflows.store.view_content import keep_document
+from pi_workflows.views.aggregate import run_aggregate
 from pi_workflows.views.content import content_chunk
 from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.pages import run_page
@@ -95,16 +98,34 @@ async def run_list(services: Services, call: Call) -> Reply:
 
 
 async def page(services: Services, call: Call) -> Reply:
-    """Return a window of a run's steps, of its trace or of its progress.
+    """Return a window of a run's steps, of its trace or of its progress, or all that it gave.
 
     Raises:
         NotFound: There is no such run.
         RevisionConflict: Its view is at another revision than the one asked for.
+        LimitExceeded: What it gave is too large for one document.
+        Unavailable: As `Writer.submit`.
     """
     payload = call.read(ViewPage)
+    if payload.kind == "aggregate":
+        return await _aggregate(services, call.run_id, payload.expected_revision)
     with services.store.snapshot() as read:
         found = run_page(read, call.run_id, payload.kind, payload.cursor, payload.expected_revision)
     return shown(found, revision=found.revision)
+
+
+async def _aggregate(services: Services, run_id: str, expected_revision: int | None) -> Reply:
+    """Build the document of all that a run gave, and refer to it when it can be fetched."""
+    with services.store.snapshot() as read:
+        aggregate = run_aggregate(read, run_id, expected_revision)
+    document, now_ms = aggregate.content, services.clock.now_ms()
+    await services.writer.submit(
+        Chore(
+            lambda tx: keep_document(tx, run_id, document, now_ms),
+            size_bytes=len(document.content),
+        )
+    )
+    return shown(aggregate.page, revision=aggregate.revision)
 
 
 async def content(services: Services, call: Call) -> Reply:
