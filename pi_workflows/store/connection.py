@@ -219,6 +219,9 @@ def _harden(connection: Connection, *, is_spilling: bool = False) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+    # One plan a statement: otherwise SQLite looks at the values bound to it, and prepares it anew
+    # whenever they are others.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("mmap_size", 0)
     _set(connection, "temp_store", *(("FILE", 1) if is_spilling else ("MEMORY", 2)))
     _set(connection, "cache_size", -PAGE_CACHE_BYTES // _KIB, -PAGE_CACHE_BYTES // _KIB)
