@@ -10,14 +10,14 @@
 SELECT NULL FROM pragma_integrity_check WHERE integrity_check <> 'ok'
 
 -- name: sequence
--- The counter of event numbers is one whole number, and never behind the numbers that were given. SQLite's own table of
--- counters takes anything.
+-- The counter of event numbers is one whole number, never behind the numbers that were given, and leaves room for the
+-- next. SQLite's own table of counters takes anything.
 SELECT NULL
 FROM (SELECT max(event_seq) AS newest FROM events) AS h
 CROSS JOIN (
     SELECT count(*) AS n, count(*) FILTER (WHERE typeof(seq) = 'integer') AS whole, max(seq) AS mark
     FROM sqlite_sequence WHERE name = 'events') AS counter
-WHERE n > 1 OR whole < n OR newest > coalesce(mark, 0)
+WHERE n > 1 OR whole < n OR newest > coalesce(mark, 0) OR mark > 9007199254740991
 
 -- Resources and their events ------------------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ WHERE (l.owner_type IS NOT NULL AND (l.generation = 0 OR l.expires_at <= l.heart
 
 -- name: host_row
 -- The server has one row.
-SELECT NULL FROM (SELECT count(*) AS n FROM workflow_host_state) AS h WHERE h.n <> 1
+SELECT NULL FROM (SELECT count(*) AS n, max(id) AS id FROM workflow_host_state) AS h WHERE h.n <> 1 OR h.id <> 1
 
 -- name: host_epochs
 -- No stored epoch is ahead of the server's.

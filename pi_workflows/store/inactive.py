@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from pi_workflows.base.errors import Unavailable
+from pi_workflows.base.errors import Corrupt, Unavailable
 from pi_workflows.store.connection import check_library, open_descriptor
 from pi_workflows.store.content import Documents
 from pi_workflows.store.cursors import Cursors
@@ -76,6 +76,7 @@ def _open_judged(descriptor: int) -> Connection:
 
     Raises:
         Incompatible: It is not our database.
+        Corrupt: It is longer or shorter than its pages.
         apsw.Error: SQLite could not read it.
         OSError: The disk failed.
     """
@@ -84,7 +85,20 @@ def _open_judged(descriptor: int) -> Connection:
     connection = open_descriptor(descriptor)
     try:
         check_shape(connection)
+        _check_length(connection, os.fstat(descriptor).st_size)
     except BaseException:
         connection.close(_FORCE)
         raise
     return connection
+
+
+def _check_length(connection: Connection, file_bytes: int) -> None:
+    """Refuse a file of which a part was cut off or to which something was added.
+
+    SQLite reads neither: it ends at the pages that the header counts.
+    """
+    pages, page_bytes = connection.pragma("page_count"), connection.pragma("page_size")
+    assert isinstance(pages, int)
+    assert isinstance(page_bytes, int)
+    if pages * page_bytes != file_bytes:
+        raise Corrupt(f"The file has {file_bytes} bytes, and its pages {pages * page_bytes}.")

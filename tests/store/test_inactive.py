@@ -472,3 +472,12 @@ def test_a_scratch_database_replaces_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError), create_scratch(path):
         pass
     assert path.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("change", [-1, 1, 4_096])
+def test_a_file_that_is_not_as_long_as_its_pages(copy: Path, change: int) -> None:
+    """A byte that was cut off or added is damage, whatever SQLite makes of it."""
+    content = copy.read_bytes()
+    copy.write_bytes(content[:change] if change < 0 else content + b"x" * change)
+    with pytest.raises(Corrupt), open_inactive(copy, live_directory=None):
+        pass
