@@ -27,7 +27,19 @@ _RANDOM_BYTES: Final = 8
 _SIDECARS: Final = ("-wal", "-journal", "-shm")
 # What no waiting and no room on the disk will change.
 _UNUSABLE: Final = frozenset(
-    {errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+    {
+        errno.EACCES,
+        errno.EINVAL,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        # A directory takes no file at all, as those in /proc.
+        errno.ENOENT,
+        errno.ENOSYS,
+        errno.ENOTDIR,
+        errno.EOPNOTSUPP,
+        errno.EPERM,
+        errno.EROFS,
+    }
 )
 
 

@@ -197,6 +197,7 @@ def test_a_hard_link_of_the_live_database_is_no_target(store: Store, tmp_path: P
         (f"/{'x' * 300}/backup.sqlite", "targetUnusable"),
         ("/nul\0", "targetUnusable"),
         ("/surrogate\ud800", "targetUnusable"),
+        ("/proc/backup.sqlite", "targetUnusable"),
     ],
 )
 def test_a_target_has_a_place(store: Store, target: str, code: str) -> None:

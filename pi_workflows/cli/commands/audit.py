@@ -9,10 +9,16 @@ import typer
 
 from pi_workflows.base.limits import LOG_EVENTS_DEFAULT, LOG_EVENTS_MAX, REVISION_MAX
 from pi_workflows.cli.command import command
+from pi_workflows.cli.commands.arguments import path_of
 from pi_workflows.cli.invocation import Invocation
 
 FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A database that no server has open: a backup.")
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        parser=path_of("FILE"),
+        help="A database that no server has open: a backup.",
+    ),
 ]
 
 RunOption = Annotated[
@@ -64,7 +70,10 @@ def rebuild(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="NEW", help="Keep what the log gives as a database of this name."
+            "--to",
+            metavar="NEW",
+            parser=path_of("NEW"),
+            help="Keep what the log gives as a database of this name.",
         ),
     ] = None,
 ) -> int:
@@ -185,7 +194,12 @@ def capsule(
     ],
     to: Annotated[
         Path,
-        typer.Option("--to", metavar="NEW", help="The capsule; nothing of that name exists yet."),
+        typer.Option(
+            "--to",
+            metavar="NEW",
+            parser=path_of("NEW"),
+            help="The capsule; nothing of that name exists yet.",
+        ),
     ],
 ) -> int:
     """Write a run and its restarts as a database of their own, to be handed on.

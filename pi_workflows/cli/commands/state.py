@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pi_workflows.cli.command import command
+from pi_workflows.cli.commands.arguments import path_of
 from pi_workflows.cli.invocation import Invocation
 
 
@@ -33,6 +34,7 @@ def verify(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
+            parser=path_of("FILE"),
             help="A database that no server has open; by default the server checks the live one.",
         ),
     ] = None,
@@ -53,7 +55,12 @@ def backup(
     invocation: Invocation,
     *,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The copy; nothing of that name exists yet.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            parser=path_of("FILE"),
+            help="The copy; nothing of that name exists yet.",
+        ),
     ],
 ) -> int:
     """Copy the live state into one complete file while the server goes on."""
