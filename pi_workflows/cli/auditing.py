@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from pi_workflows.audit.capsule import Capsule, write_capsule
@@ -12,6 +11,7 @@ from pi_workflows.cli.connection import state_directory
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import plural
 from pi_workflows.cli.outcome import FAILED
+from pi_workflows.cli.quoting import quoted, quoted_path
 from pi_workflows.cli.source import refusing, run_in
 from pi_workflows.cli.violations import told, violation_lines
 from pi_workflows.cli.waiting import showing_progress
@@ -95,10 +95,10 @@ def write_run_capsule(invocation: Invocation, file: Path, typed: str, to: Path) 
     if not found.valid:
         output.line(f"It is broken as {file} is: {plural(len(found.violations), 'violation')}.")
         output.lines(violation_lines(found.violations))
-    name = shlex.quote(str(to))
+    name = quoted_path(to)
     output.note("It holds the inputs and outputs of these runs: look before you hand it on.")
     output.note(f"Check it: pi-workflows state verify {name}")
-    output.note(f"Read it: pi-workflows audit explain {name} --run {run_id}")
+    output.note(f"Read it: pi-workflows audit explain {name} --run {quoted(run_id)}")
     return 0 if found.valid else FAILED
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -20,6 +19,7 @@ from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import MOMENT_CHARS, day_and_time, moment, plural
 from pi_workflows.cli.outcome import FAILED
 from pi_workflows.cli.output import Output
+from pi_workflows.cli.quoting import quoted_path, quoted_words
 from pi_workflows.cli.source import Source, refusing
 from pi_workflows.cli.table import ELLIPSIS
 
@@ -51,7 +51,7 @@ class Wanted:
 
     def after(self, file: Path, next_seq: int) -> str:
         """Return the command that goes on from an event."""
-        words = ["pi-workflows", "audit", "log", str(file), "--from", str(next_seq)]
+        words = ["--from", str(next_seq)]
         if self.to_seq is not None:
             words += ["--to", str(self.to_seq)]
         if self.run is not None:
@@ -60,7 +60,7 @@ class Wanted:
             words += ["--type", each]
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
-        return shlex.join(words)
+        return f"pi-workflows audit log {quoted_path(file)} {quoted_words(words)}"
 
 
 def list_log(invocation: Invocation, file: Path, wanted: Wanted) -> int:
@@ -105,7 +105,7 @@ def list_log(invocation: Invocation, file: Path, wanted: Wanted) -> int:
     if events.unreadable_count:
         output.note(
             f"{plural(events.unreadable_count, 'event')} cannot be read."
-            f" See what is broken: pi-workflows state verify {shlex.quote(str(file))}"
+            f" See what is broken: pi-workflows state verify {quoted_path(file)}"
         )
     return FAILED if events.unreadable_count else 0
 

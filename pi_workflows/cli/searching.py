@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import plural, size
 from pi_workflows.cli.output import Line, Output
+from pi_workflows.cli.quoting import quoted, quoted_words
 from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_list import RunListItem
 from pi_workflows.cli.source import Source, source
@@ -253,7 +253,7 @@ def _conclude(output: Output, asked: Search, found: _Found, option: str) -> None
     """Say how a match is looked at, how much was searched, and what was not."""
     step = next((each for each in found.items if "stepIndex" in each), None)
     if step is not None:
-        place = f"{step['runId']} --page steps --cursor {step['stepIndex']}{option}"
+        place = f"{quoted(str(step['runId']))} --page steps --cursor {step['stepIndex']}{option}"
         output.note(f"See the first step: pi-workflows show {place}")
     if found.is_complete:
         output.note(f"Searched all of {plural(found.run_total, 'run')}.")
@@ -269,6 +269,6 @@ def _conclude(output: Output, asked: Search, found: _Found, option: str) -> None
     if left and not found.is_full and asked.limit < PAGE_ITEMS_MAX:
         words = [asked.query, *(word for kind in asked.kinds for word in ("--kind", kind))]
         limit = min(found.run_total, PAGE_ITEMS_MAX)
-        more = f": pi-workflows search {shlex.join(words)} --limit {limit}{option}"
+        more = f": pi-workflows search {quoted_words(words)} --limit {limit}{option}"
     rest = f"; {left:,} older not{more}" if left else ""
     output.note(f"Searched {plural(len(found.pages), 'run')}{rest}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from pi_workflows.cli.outline import value_lines
 from pi_workflows.cli.output import Line, Output
 from pi_workflows.cli.picture import Scene, graph, status_span
 from pi_workflows.cli.question import answer_example, question_lines, schema_lines
+from pi_workflows.cli.quoting import quoted, quoted_path
 from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.result import write_result
 from pi_workflows.cli.run_view import RunView
@@ -83,8 +83,8 @@ def show_view(output: Output, asked: Source, view: RunView, following: Iterable[
 
 def next_in_file(run_id: str, file: Path) -> Iterator[str]:
     """Yield what may be asked of a file about a run, each a command without the program's name."""
-    yield f"events {run_id} --file {shlex.quote(str(file))}"
-    yield f"explain {run_id} --file {shlex.quote(str(file))}"
+    yield f"events {quoted(run_id)} --file {quoted_path(file)}"
+    yield f"explain {quoted(run_id)} --file {quoted_path(file)}"
 
 
 def _about(view: RunView, asked: Source) -> Iterator[Line]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pi_workflows.cli.connection import client, state_directory
 from pi_workflows.cli.failure import unsent
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import Lookup, run_id_among, run_id_of
+from pi_workflows.cli.quoting import quoted_path
 from pi_workflows.cli.reader import FileReader, Reader
 
 
@@ -50,7 +50,7 @@ class Source:
     @property
     def option(self) -> str:
         """What a command has to be told in order to ask the same source."""
-        return "" if self.file is None else f" --file {shlex.quote(str(self.file))}"
+        return "" if self.file is None else f" --file {quoted_path(self.file)}"
 
     def run_id_of(self, typed: str) -> str:
         """Return the ID of the run that a whole ID or a unique prefix names; raises as `lookup`."""
@@ -65,7 +65,7 @@ class Source:
                 f"{self.file} has no run {typed}.",
                 code=error.reason_code,
                 field=error.field,
-                hint=f"List its runs: pi-workflows audit log {shlex.quote(str(self.file))}"
+                hint=f"List its runs: pi-workflows audit log {quoted_path(self.file)}"
                 " --type run.queued",
             ) from None
 
@@ -148,4 +148,4 @@ def _help_with(file: Path, error: Corrupt) -> str:
     """Say what to do about a file that is damaged; one that can be read can also be verified."""
     if error.reason_code == Corrupt.code:
         return "Restore a backup."
-    return f"See what is broken: pi-workflows state verify {shlex.quote(str(file))}"
+    return f"See what is broken: pi-workflows state verify {quoted_path(file)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from pi_workflows.cli.content import whole
 from pi_workflows.cli.failure import PROGRAM
 from pi_workflows.cli.measures import duration, plural, second
 from pi_workflows.cli.question import answer_example
+from pi_workflows.cli.quoting import quoted
 from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import RunView, TraceItem
 from pi_workflows.protocol.effects import EffectItem, EffectItems, EffectList
@@ -299,7 +299,7 @@ class _Look:
 
     def _command(self, name: str) -> str:
         """Return a command on the run."""
-        return f"{PROGRAM} {name} {shlex.quote(self.view.run_id)}"
+        return f"{PROGRAM} {name} {quoted(self.view.run_id)}"
 
     def _since(self, at_ms: int) -> str:
         """Return since when something is so, and for how long."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import FRAME_DEPTH_MAX
 from pi_workflows.cli.connection import state_directory
 from pi_workflows.cli.invocation import Invocation
+from pi_workflows.cli.quoting import quoted, quoted_path
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.cli.showing import show_view
 from pi_workflows.cli.source import Source, refusing, run_in
@@ -82,6 +82,6 @@ def _place(file: Path, then: Moment) -> str:
 
 def _next(file: Path, then: Moment) -> Iterator[str]:
     """Yield what may be asked next, each a command without the program's name."""
-    name = shlex.quote(str(file))
-    yield f"audit log {name} --run {then.run_id} --from {then.event_seq + 1}"
-    yield f"show {then.run_id} --file {name}"
+    name = quoted_path(file)
+    yield f"audit log {name} --run {quoted(then.run_id)} --from {then.event_seq + 1}"
+    yield f"show {quoted(then.run_id)} --file {name}"

@@ -95,3 +95,18 @@ def test_times_that_no_calendar_has(at_ms: int, file: Path, fresh: Installation)
     logged = fresh.cli("audit", "log", file.name).out.splitlines()
     beyond = sum("  beyond the calendar      " in line for line in logged)
     assert beyond == (0 if at_ms == -1 else len(logged) // 3)
+
+
+def test_what_a_hostile_name_is_in_a_hint(file: Path, fresh: Installation) -> None:
+    """The file's name and a run's ID that a hand wrote stand in commands as a shell has them."""
+    spoil(file, "UPDATE runs SET run_id = '$(id);x' WHERE run_id = 'say-1'")
+    odd = file.rename(file.with_name("a\x1b[2J'b c"))
+    name = r"$'a\x1b[2J\'b c'"
+    listed = fresh.cli("audit", "log", odd.name, "--limit", "1")
+    assert f"More: pi-workflows audit log {name} --from 2 --limit 1\n" in listed.err
+    missing = fresh.cli("show", "gone", "--file", odd.name)
+    assert f"List its runs: pi-workflows audit log {name} --type run.queued\n" in missing.err
+    broken = fresh.cli("show", "$(id)", "--file", odd.name)
+    assert (broken.code, f"pi-workflows state verify {name}\n" in broken.err) == (4, True)
+    made = fresh.cli("audit", "capsule", odd.name, "--run", "$(id)", "--to", "-x")
+    assert "pi-workflows audit explain ./-x --run '$(id);x'\n" in made.err
