@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Final
 
 from pi_workflows.base.canonical import Json
@@ -22,6 +23,8 @@ from pi_workflows.cli.question import Interview
 from pi_workflows.cli.run_view import Interaction, RunView
 from pi_workflows.cli.values import json_or_text, text_reason
 from pi_workflows.client.blocking import Client
+from pi_workflows.client.feed import Feed
+from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import CheckpointAnswer
@@ -108,26 +111,34 @@ def interview(
         RevisionConflict: Another answer came first, or the run has ended.
         Unavailable: As `Client.request`.
     """
+    contract = whole(server, view.run_id, request.contract)
+    with server.watch_run(view.run_id) as feed:
+        talk = Interview(invocation.output, contract, lambda: _typed(server, feed, request))
+        count = 0
+        while (given := talk.answer()) is not None:
+            count += 1
+            try:
+                key = f"{invocation.key}.{request.request_id[-8:]}.{count}"
+                return _submit(server, view.run_id, request, given.value, key)
+            except (Refused, WrongUsage) as error:
+                if error.reason_code not in _CORRECTABLE:
+                    raise
+                talk.refused(error.message)
+    return None
 
-    def is_open() -> bool:
-        document = ask(server, Operation.VIEW_RUN_GET, {}, run_id=view.run_id).receipt
-        asked = RunView.parse(document).state.interaction
-        return asked is not None and asked.request_id == request.request_id
 
-    talk = Interview(invocation.output, whole(server, view.run_id, request.contract), is_open)
-    count = 0
-    while True:
-        given = talk.answer()
-        if given is None:
-            return None
-        count += 1
-        try:
-            key = f"{invocation.key}.{request.request_id[-8:]}.{count}"
-            return _submit(server, view.run_id, request, given.value, key)
-        except (Refused, WrongUsage) as error:
-            if error.reason_code not in _CORRECTABLE:
-                raise
-            talk.refused(error.message)
+def _typed(server: Client, feed: Feed[RunMirror], request: Interaction) -> bool:
+    """Wait until something is typed; False as soon as the run asks something else, or nothing."""
+    while (news := server.next_news(feed.watch, beside=sys.stdin.fileno())) is not None:
+        mirror = feed.mirror
+        failure = news.change.failure
+        if failure is not None and failure.reason_code == "run_removed":
+            return False
+        if not mirror.is_stale:
+            asked = RunView.parse(mirror.view).state.interaction
+            if asked is None or asked.request_id != request.request_id:
+                return False
+    return True
 
 
 def _pending(view: RunView, request_id: str | None) -> Interaction:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import select
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,13 +14,12 @@ from pi_workflows.cli.escaping import escaped, escaped_lines
 from pi_workflows.cli.form import Field, fields_of
 from pi_workflows.cli.outline import value_lines
 from pi_workflows.cli.output import Output
+from pi_workflows.cli.quoting import quoted
 from pi_workflows.cli.values import json_or_text
 from pi_workflows.protocol.artifact import plain
 
 _INDENT: Final = "  "
 _LINES_MAX: Final = 40
-# How long an answer that somebody else gave goes unnoticed at the prompt.
-_LOOK_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def answer_example(contract: Json) -> str:
         return "VALUE"
     needed = [field for field in fields if field.is_required] or list(fields[:1])
     answer: dict[str, Json] = {field.name: field.example() for field in needed}
-    return shlex.quote(canonical.encode(answer).decode())
+    return quoted(canonical.encode(answer).decode())
 
 
 class Interview:
@@ -83,12 +80,13 @@ class Interview:
     Args:
         output: Where the question is shown.
         contract: The request's contract, fetched.
-        is_open: Whether the question still waits; asked while the person has typed nothing.
+        wait: Waits until the person has typed something, or ended the input; says whether the
+            question is still open then, and returns at once when it closes.
     """
 
-    def __init__(self, output: Output, contract: Json, is_open: Callable[[], bool]) -> None:
+    def __init__(self, output: Output, contract: Json, wait: Callable[[], bool]) -> None:
         self._output = output
-        self._is_open = is_open
+        self._wait = wait
         self._contract = plain(contract)
         schema = self._contract.get("schema") if isinstance(self._contract, dict) else None
         self._fields = fields_of(schema)
@@ -154,23 +152,18 @@ class Interview:
         while True:
             sys.stderr.write(f"{escaped(prompt)}> ")
             sys.stderr.flush()
-            self._wait()
+            if not self._wait():
+                sys.stderr.write("\n")
+                raise RevisionConflict(
+                    "The question is closed: it was answered elsewhere, or its run has ended.",
+                    code="requestChanged",
+                )
             line = sys.stdin.readline()
             if not line:
                 sys.stderr.write("\n")
                 return None
             if line.strip() or may_be_empty:
                 return line.strip()
-
-    def _wait(self) -> None:
-        """Wait until a line is typed, as long as there is something to answer."""
-        while not select.select([sys.stdin], [], [], _LOOK_SECONDS)[0]:
-            if not self._is_open():
-                sys.stderr.write("\n")
-                raise RevisionConflict(
-                    "The question is closed: it was answered elsewhere, or its run has ended.",
-                    code="requestChanged",
-                )
 
 
 def _value(typed: str) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections.abc import Callable
@@ -230,24 +231,30 @@ class Client:
         self._watching.end(watch)
 
     def next_news(
-        self, watch: AnyWatch | None = None, *, timeout_ms: int | None = None
+        self,
+        watch: AnyWatch | None = None,
+        *,
+        timeout_ms: int | None = None,
+        beside: int | None = None,
     ) -> News | None:
         """Wait for a change.
 
         Args:
             watch: Whose; of any feed that has begun when None.
             timeout_ms: How long to wait; None waits without end, 0 takes what has arrived.
+            beside: A descriptor, such as that of standard input; it ends the waiting as soon as it
+                can be read.
 
         Returns:
-            What changed, and whose, or None when the time has passed. While the connection is lost,
-            one change says so; the client reconnects meanwhile.
+            What changed, and whose, or None when the time has passed or `beside` can be read. While
+            the connection is lost, one change says so; the client reconnects meanwhile.
 
         Raises:
             Unavailable: `serverUnreachable`: the server did not come back, which a change has said
                 before.
             ProtocolViolation: The server broke the protocol.
         """
-        return self._next(partial(self._watching.take, watch), timeout_ms)
+        return self._next(partial(self._watching.take, watch), timeout_ms, beside)
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -301,13 +308,22 @@ class Client:
 
     # --- the connection --------------------------------------------------------------------------
 
-    def _next(self, take: Callable[[], T | None], timeout_ms: int | None) -> T | None:
-        """Go on until there is something to take, or the time has passed."""
+    def _next(
+        self,
+        take: Callable[[], T | None],
+        timeout_ms: int | None,
+        beside: int | None = None,
+    ) -> T | None:
+        """Go on until there is something to take, the time has passed, or a file can be read."""
         until_ms = None if timeout_ms is None else self._now_ms() + timeout_ms
         while (taken := take()) is None:
             if self._is_over:
                 raise unreachable()
-            if not self._step(until_ms) and until_ms is not None and self._now_ms() >= until_ms:
+            if self._step(until_ms, beside):
+                continue
+            if until_ms is not None and self._now_ms() >= until_ms:
+                return None
+            if beside is not None and select.select((beside,), (), (), 0)[0]:
                 return None
         return taken
 
@@ -328,15 +344,15 @@ class Client:
         finally:
             self._state.give_up(pending)
 
-    def _step(self, until_ms: int | None) -> bool:
+    def _step(self, until_ms: int | None, beside: int | None = None) -> bool:
         """Do one thing.
 
         Reconnect, or send what is owed and read once. Returns whether anything came of it.
         """
         try:
             if self._socket is None:
-                return self._reconnect(until_ms)
-            return self._exchange(self._socket, until_ms)
+                return self._reconnect(until_ms, beside)
+            return self._exchange(self._socket, until_ms, beside)
         except TimeoutError:
             return False
         except OSError:
@@ -347,10 +363,13 @@ class Client:
             self._lose()
             raise
 
-    def _exchange(self, connection: socket.socket, until_ms: int | None) -> bool:
+    def _exchange(
+        self, connection: socket.socket, until_ms: int | None, beside: int | None
+    ) -> bool:
         """Send what is owed and read once.
 
-        A read that waits until the time has passed is a TimeoutError.
+        A read that waits until the time has passed, or until another file can be read, is a
+        TimeoutError.
         """
         if outgoing := self._state.outgoing():
             connection.settimeout(CLIENT_RESEND_MS / _MS_PER_SECOND)
@@ -358,7 +377,12 @@ class Client:
                 connection.sendall(outgoing)
             except TimeoutError as error:
                 raise ConnectionError from error
-        connection.settimeout(None if until_ms is None else self._left_seconds(until_ms))
+        left_seconds = None if until_ms is None else self._left_seconds(until_ms)
+        if beside is not None:
+            ready = select.select((connection.fileno(), beside), (), (), left_seconds)[0]
+            if connection.fileno() not in ready:
+                raise TimeoutError
+        connection.settimeout(left_seconds)
         self._state.receive(_read(connection))
         if self._state.is_restored:
             self._backoff.reset()
@@ -366,13 +390,15 @@ class Client:
             self._fruitless.reset()
         return True
 
-    def _reconnect(self, until_ms: int | None) -> bool:
+    def _reconnect(self, until_ms: int | None, beside: int | None) -> bool:
         """Wait for the next attempt's time and make it, or wait as long as the caller does."""
-        retry_at_ms = self._retry_at_ms
-        if until_ms is not None and until_ms < retry_at_ms:
-            self._sleep(self._left_seconds(until_ms))
+        wake_at_ms = self._retry_at_ms if until_ms is None else min(until_ms, self._retry_at_ms)
+        if beside is None:
+            self._sleep(self._left_seconds(wake_at_ms))
+        elif select.select((beside,), (), (), self._left_seconds(wake_at_ms))[0]:
             return False
-        self._sleep(self._left_seconds(retry_at_ms))
+        if wake_at_ms < self._retry_at_ms:
+            return False
         try:
             self._reach(may_start=not self._state.is_idle)
         except Unavailable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,42 @@ def test_a_mirror_comes_with_each_change(path: Path, clock: StillClock) -> None:
     assert end.is_end
     name = watches[0]["subscriptionId"]
     assert watches == [{"subscriptionId": name}, {"subscriptionId": name, "revision": 5}]
+
+
+def test_something_typed_ends_the_waiting(path: Path, clock: StillClock) -> None:
+    """Beside a descriptor one waits for both: news comes first, then what can be read there."""
+    told = threading.Event()
+
+    def script(listener: Listener) -> None:
+        connection = listener.accept()
+        request = connection.request()
+        connection.send(newsreel.begun(request, 5))
+        told.wait()
+        connection.send(newsreel.small(request, 6))
+        connection.close()
+
+    reading, writing = os.pipe()
+    with serving(path, script), new_client(path, clock) as client:
+        feed = client.watch_run(RUN)
+        feed.open()
+        first = client.next_news(beside=reading)
+        assert first is not None
+        assert first.change.is_snapshot
+        os.write(writing, b"typed")
+        assert client.next_news(beside=reading) is None
+        assert os.read(reading, 5) == b"typed"
+        told.set()
+        second = client.next_news(beside=reading)
+        assert second is not None
+        assert feed.mirror.revision == 6
+        lost = client.next_news(beside=reading)
+        assert lost is not None
+        assert lost.change.failure is not None
+        # While the client waits for its next attempt, too.
+        os.write(writing, b"again")
+        assert client.next_news(beside=reading) is None
+    os.close(reading)
+    os.close(writing)
 
 
 def test_a_fault_is_repaired(path: Path, clock: StillClock) -> None:
