@@ -176,6 +176,7 @@ class _Execution:
     projectors: Projectors
     events: list[Stored] = field(default_factory=list[Stored])
     views: dict[str, int] = field(default_factory=dict[str, int])
+    revisions: dict[str, int] = field(default_factory=dict[str, int])
     receipt: dict[str, Json] = field(default_factory=dict[str, Json])
     values: Json = None
     outcome: Outcome = Outcome.ACCEPTED
@@ -210,10 +211,10 @@ class _Execution:
         )
 
     def _append(self, draft: Draft) -> Stored:
-        """Append one event and project what was read back of it."""
+        """Append one event and project what its stored bytes say."""
         tx, at_ms, actor = self.tx, self.context.at_ms, self.context.actor
         resource_id = ids.resource_id(draft.resource_type, draft.key)
-        before = tx.read.one(int, SQL["revision"], resource_id=resource_id)
+        before = self._resource_revision(resource_id)
         revision = 1 if before is None else before + 1
         document = self._document(draft, is_new=before is None)
         payload = Blob.json(document)
@@ -222,7 +223,6 @@ class _Execution:
                 f"The event {draft.event.type} is over {EVENT_PAYLOAD_BYTES_MAX} bytes.",
                 code="eventTooLarge",
             )
-        tx.put_blob(payload, at_ms)
         lease = draft.event.lease
         is_claim = lease is not None and lease.op == "claimed"
         event = Stored(
@@ -232,7 +232,7 @@ class _Execution:
             actor_id=actor.id,
             lease_generation=self._generation(resource_id, draft.event),
             at_ms=at_ms,
-            fact=decode(draft.event.type, tx.read.blob(payload.digest)),
+            fact=decode(draft.event.type, payload.content),
         )
         self.projectors.raise_revision(event, tx.projection)
         tx.append(
@@ -250,6 +250,7 @@ class _Execution:
                 blobs=named_blobs(payload.content),
             )
         )
+        self.revisions[resource_id] = revision
         self.projectors.apply_event(event, tx.projection)
         if lease is not None and is_claim:
             self._take_claim(resource_id, lease.generation)
@@ -323,6 +324,13 @@ class _Execution:
         resource_id = ids.resource_id("run", run_id)
         if self.events and not isinstance(self.order.identity, WorkerIdentity):
             resource_id = self.events[0].resource_id
+        return self._resource_revision(resource_id)
+
+    def _resource_revision(self, resource_id: str) -> int | None:
+        """Return the revision that a resource has by now, None when there is none."""
+        known = self.revisions.get(resource_id)
+        if known is not None:
+            return known
         return self.tx.read.one(int, SQL["revision"], resource_id=resource_id)
 
 

@@ -1,8 +1,10 @@
 """What a stored patch names instead of holding it.
 
-A member of the run view, `{"$view": "<pointer>"}`, or items that were added to one of its pages,
-`{"$items": {"page", "after", "through"}}`. What stands there otherwise are texts and numbers of
-ours, so that nothing of a run can be taken for a name.
+A member of the run view, `{"$view": "<pointer>"}`, items that were added to one of its pages,
+`{"$items": {"page", "after", "through"}}`, or the newest of its trace, `{"$newest": <count>}`, with
+how many it then has, `{"$total": "trace"}`: without numbers of the run a patch is the same for
+every step. What stands there otherwise are texts and numbers of ours, so that nothing of a run can
+be taken for a name.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ PageName: TypeAlias = Literal["trace"]
 
 _MEMBER: Final = "$view"
 _ITEMS: Final = "$items"
+_NEWEST: Final = "$newest"
+_TOTAL: Final[Json] = {"$total": "trace"}
 
 
 class Range(NamedTuple):
@@ -36,6 +40,16 @@ def named_range(page: PageName, after: int, through: int) -> Json:
     return {_ITEMS: {"page": page, "after": after, "through": through}}
 
 
+def named_newest(count: int) -> Json:
+    """Return the name of the newest events of a trace, as it was at a patch's revision."""
+    return {_NEWEST: count}
+
+
+def named_total() -> Json:
+    """Return the name of how many events a trace had at a patch's revision."""
+    return _TOTAL
+
+
 def member_of(value: Json) -> str | None:
     """Return the pointer that a value of a patch names, None when it names no member."""
     pointer = value.get(_MEMBER) if isinstance(value, dict) else None
@@ -50,3 +64,14 @@ def range_of(value: Json) -> Range | None:
             return Range(cast("PageName", page), after, through)
         case _:
             return None
+
+
+def newest_of(value: Json) -> int | None:
+    """Return how many events a value of a patch names, None when it names none."""
+    count = value.get(_NEWEST) if isinstance(value, dict) else None
+    return count if isinstance(count, int) else None
+
+
+def is_total(value: Json) -> bool:
+    """Whether a value of a patch names how many events there are."""
+    return value == _TOTAL

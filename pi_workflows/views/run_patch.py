@@ -19,7 +19,7 @@ from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
 from pi_workflows.views.graph import Graph, live_graph
 from pi_workflows.views.heads import Head, node_heads, step_total
-from pi_workflows.views.named import Range, member_of, range_of
+from pi_workflows.views.named import Range, is_total, member_of, newest_of, range_of
 from pi_workflows.views.page import Page
 from pi_workflows.views.pages import trace_items, updates_page
 from pi_workflows.views.run_view import process_members, state_members
@@ -108,7 +108,8 @@ def _deltas(read: Read, facts: RunFacts, from_revision: int) -> list[Json]:
     """Return the stored patches after a revision, in order, filled."""
     rows = read.all(_Row, SQL["deltas"], run_id=facts.run_id, after=from_revision)
     filling = _Filling(read, facts)
-    # A member is filled as it is at the end: only the last patch that names it shows it.
+    # A member is filled as it is at the end: only the last patch that names it shows it. The newest
+    # events of the last patch are those at the end of the trace, of the one before those before.
     found = [_delta(row, filling) for row in reversed(rows)]
     found.reverse()
     return found
@@ -132,6 +133,8 @@ class _Filling:
         self._read = read
         self._facts = facts
         self._shown: set[str] = set()
+        self._trace_total = facts.run_revision
+        self._trace_left = facts.run_revision
         self._stored: dict[bytes, Json] = {}
 
     def stored(self, patch: bytes) -> Json:
@@ -152,13 +155,17 @@ class _Filling:
             if not isinstance(operation, dict):
                 raise _strange()
             value = operation.get("value")
-            pointer, items = member_of(value), range_of(value)
+            pointer, items, newest = member_of(value), range_of(value), newest_of(value)
             if pointer is not None:
                 if pointer not in self._shown:
                     self._shown.add(pointer)
                     yield from self._member(pointer)
             elif items is not None:
                 yield {**operation, "value": self._items(items)}
+            elif newest is not None:
+                yield {**operation, "value": self._newest(newest)}
+            elif is_total(value):
+                yield {**operation, "value": self._trace_total}
             else:
                 yield operation
 
@@ -182,6 +189,12 @@ class _Filling:
         match items.page:
             case "trace":
                 return trace_items(self._read, self._facts, items.after, items.through)
+
+    def _newest(self, count: int) -> Json:
+        """Return the last events of the trace that no later patch has shown."""
+        self._trace_total = self._trace_left
+        self._trace_left -= count
+        return trace_items(self._read, self._facts, self._trace_left, self._trace_total)
 
     @cached_property
     def _state(self) -> dict[str, Json]:

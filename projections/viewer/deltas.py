@@ -6,14 +6,16 @@ protocol, section 7).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from pi_workflows.base.blob import Blob
+from pi_workflows.base import canonical
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.base.sql import Projection, load
 from pi_workflows.domain.fact import Stored, ViewRef
 from projections.viewer.change import Change
-from projections.viewer.patches import deltas_of
+from projections.viewer.patches import Delta, deltas_of
 
 SQL: Final = load(__package__, "deltas.sql")
 
@@ -33,19 +35,37 @@ def recorded(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
         return
     change = Change.of(view.run_id, events)
     at_ms = events[-1].at_ms
-    for index, delta in enumerate(deltas_of(change, db)):
-        patch = Blob.json(delta.patch)
-        db.keep(patch, at_ms)
-        db.write(
-            SQL["insert_delta"],
-            run_id=view.run_id,
-            revision=view.revision,
-            delta_index=index,
-            target_type=delta.target_type,
-            target_key=delta.target_key,
-            patch_hash=patch.digest,
-            at_ms=at_ms,
-        )
+    deltas = tuple(deltas_of(change, db))
+    stored = _inserted(view, deltas, at_ms, db)
+    if stored < len(deltas):
+        for delta in deltas:
+            db.keep(delta.patch, at_ms)
+        stored += _inserted(view, deltas, at_ms, db)
+    assert stored == len(deltas), f"revision {view.revision} has patches already"
     floor = view.revision - VIEW_REVISIONS_KEPT + 1
     if floor > 1:
         db.write_any(SQL["trim"], run_id=view.run_id, floor=floor)
+
+
+def _inserted(view: ViewRef, deltas: Sequence[Delta], at_ms: int, db: Projection) -> int:
+    """Insert those patches whose content is stored and that are not there yet.
+
+    Returns:
+        How many: nearly always all, because most patches are the same for every step.
+    """
+    rows: list[Json] = [
+        [
+            delta.target_type,
+            delta.target_key,
+            delta.patch.hex,
+            canonical.fragment(delta.patch.content),
+        ]
+        for delta in deltas
+    ]
+    return db.write_any(
+        SQL["insert_deltas"],
+        run_id=view.run_id,
+        revision=view.revision,
+        deltas=canonical.encode(rows).decode(),
+        at_ms=at_ms,
+    )

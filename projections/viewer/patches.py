@@ -7,13 +7,14 @@ whose patches are the same ones for every step, and no value is stored twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from pi_workflows.base.canonical import Json
+from pi_workflows.base.blob import Blob
 from pi_workflows.base.sql import Projection, load
-from pi_workflows.views.named import named_member, named_range
+from pi_workflows.views.named import named_member, named_newest, named_total
 from projections.viewer.change import Change
 
 SQL: Final = load(__package__, "patches.sql")
@@ -30,6 +31,9 @@ _GRAPH: Final = (
     "/takenTransitionTotal",
     "/graphCursor",
 )
+_NOTHING: Final = Blob.json([])
+# There are a few dozen; whatever a command did, its patches are among them.
+_PATCHES_KEPT_MAX: Final = 256
 _UPDATES: Final = ("/updates", "/updateStart", "/updateTotal")
 
 
@@ -40,12 +44,12 @@ class Delta:
     Attributes:
         target_type: The part of the view.
         target_key: Which of its patches this is; empty where there is one kind.
-        patch: The operations, in order.
+        patch: The operations, in order, as they are stored.
     """
 
     target_type: TargetType
     target_key: str
-    patch: list[Json]
+    patch: Blob
 
 
 def deltas_of(change: Change, db: Projection) -> Iterator[Delta]:
@@ -56,11 +60,11 @@ def deltas_of(change: Change, db: Projection) -> Iterator[Delta]:
     if change.settled:
         yield Delta("replay", "steps:reload", _replaced(("/stepTotal",)))
     if change.own:
-        yield Delta("timeline", "trace:tail", _trace(change))
+        yield Delta("timeline", "trace:tail", _newest(len(change.own)))
     if change.has_progress or any(_had_updates(change, db)):
         yield Delta("inspector", "updates", _replaced(_UPDATES))
     if change.settled or change.has_ended:
-        yield Delta("inspector", "aggregates:reload", [])
+        yield Delta("inspector", "aggregates:reload", _NOTHING)
 
 
 def _summary(change: Change) -> Iterator[str]:
@@ -90,14 +94,15 @@ def _graph(change: Change) -> Iterator[str]:
         yield from _GRAPH
 
 
-def _trace(change: Change) -> list[Json]:
-    """Return the events themselves, which are the newest of the trace."""
-    through = change.own[-1].revision
-    after = change.own[0].revision - 1
-    return [
-        {"op": "append", "path": "/items", "value": named_range("trace", after, through)},
-        {"op": "replace", "path": "/total", "value": through},
-    ]
+@lru_cache(_PATCHES_KEPT_MAX)
+def _newest(count: int) -> Blob:
+    """Return the patch that puts the newest events at the end of the trace."""
+    return Blob.json(
+        [
+            {"op": "append", "path": "/items", "value": named_newest(count)},
+            {"op": "replace", "path": "/total", "value": named_total()},
+        ]
+    )
 
 
 def _had_updates(change: Change, db: Projection) -> Iterator[bool]:
@@ -117,8 +122,14 @@ class _Found(NamedTuple):
     value: int
 
 
-def _replaced(pointers: Iterator[str] | tuple[str, ...]) -> list[Json]:
-    """Return the operations that give members of the view what they now are."""
-    return [
-        {"op": "replace", "path": pointer, "value": named_member(pointer)} for pointer in pointers
-    ]
+def _replaced(pointers: Iterable[str]) -> Blob:
+    """Return the patch that gives members of the view what they now are."""
+    return _replacement(tuple(pointers))
+
+
+@lru_cache(_PATCHES_KEPT_MAX)
+def _replacement(pointers: tuple[str, ...]) -> Blob:
+    """Encode such a patch."""
+    return Blob.json(
+        [{"op": "replace", "path": pointer, "value": named_member(pointer)} for pointer in pointers]
+    )
