@@ -7,10 +7,14 @@ called as the code, or as the code and, after a hyphen, one more way to violate 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, NamedTuple
+
+import apsw
 
 from pi_workflows.store.driver import connect
 
@@ -19,6 +23,10 @@ _ALSO: Final = "-- also:"
 # A specimen keeps the runs that it is about in a table of its own connection.
 _HAS_VICTIM: Final = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'victim'"
 _VICTIMS: Final = "SELECT DISTINCT run_id FROM temp.victim"
+
+
+class NothingToChangeError(Exception):
+    """The database has no row that could be changed so."""
 
 
 class Specimen(NamedTuple):
@@ -35,7 +43,8 @@ class Specimen(NamedTuple):
     also: frozenset[str]
 
 
-def specimens() -> dict[str, Specimen]:
+@cache
+def specimens() -> Mapping[str, Specimen]:
     """Return every specimen by the name of its file."""
     found: dict[str, Specimen] = {}
     for file in sorted(_FILES.iterdir(), key=lambda each: each.name):
@@ -58,14 +67,20 @@ def violate(file: Path, name: str) -> tuple[str, ...]:
         The runs that the change is about; none where no run has the rows.
 
     Raises:
-        AssertionError: Nothing was changed: the database has no row that could be.
+        NothingToChangeError: Nothing was changed: the database has no row that could be.
     """
     with closing(connect(str(file))) as connection:
         connection.pragma("foreign_keys", 0)
         connection.pragma("ignore_check_constraints", 1)
         before = connection.serialize("main")
-        connection.execute(specimens()[name].text).fetchall()
-        assert connection.serialize("main") != before, f"{name}: nothing to change"
-        if not connection.execute(_HAS_VICTIM).fetchall():
-            return ()
-        return tuple(str(run_id) for (run_id,) in connection.execute(_VICTIMS).fetchall())
+        try:
+            connection.execute(specimens()[name].text).fetchall()
+        except apsw.ConstraintError as error:
+            # What has to be there is named by a value that is NULL.
+            raise NothingToChangeError(name) from error
+        victims: tuple[str, ...] = ()
+        if has_victim := bool(connection.execute(_HAS_VICTIM).fetchall()):
+            victims = tuple(str(run_id) for (run_id,) in connection.execute(_VICTIMS).fetchall())
+        if connection.serialize("main") == before or (has_victim and not victims):
+            raise NothingToChangeError(name)
+        return victims

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrations_forbidden import schema_text
+from migrations_forbidden.specimens.__main__ import write_violations
 from migrations_forbidden.specimens.violation import specimens, violate
 from pi_workflows.base.errors import Incompatible
 from pi_workflows.kernel.comparison import selected_columns
@@ -57,6 +58,31 @@ def test_a_violation_is_found(file: Path, name: str) -> None:
         assert specimen.code in found
     assert set(victims) <= set(found[specimen.code])
     assert file.read_bytes() == before
+
+
+def test_each_is_written_for_people(
+    sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a population of every kind each specimen is a file, and a line says what it violates."""
+    write_violations(sound, tmp_path / "new")
+    written = {file.stem for file in (tmp_path / "new").iterdir()}
+    assert written == set(SPECIMENS)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("  ")[2] for line in lines] == [
+        f"violates: {specimen.code}" for specimen in SPECIMENS.values()
+    ]
+
+
+def test_what_cannot_be_written_is_said(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file is left only where the backup had the rows to change."""
+    write_violations(base, tmp_path / "new")
+    written = {file.stem for file in (tmp_path / "new").iterdir()}
+    missing = [line for line in capsys.readouterr().out.splitlines() if "not made" in line]
+    assert "queueTimes" in written
+    assert "followUps-queued" not in written
+    assert len(missing) == len(SPECIMENS) - len(written)
 
 
 @pytest.mark.parametrize("name", sorted(OPENED))
