@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ STALE: Final = {
     ),
 }
 PAGE_ITEMS_MAX: Final = 256
+_MISSING: Final = object()
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Reader:
     """A view that patches are applied to.
 
     Attributes:
-        view: The view.
+        view: The view, which is changed in place.
         stale: Paths of what has to be asked for again.
     """
 
@@ -48,16 +48,19 @@ class Reader:
     stale: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
 
     def take(self, patch: Mapping[str, Any]) -> None:
-        """Apply a whole patch."""
+        """Apply a whole patch; of one that leads nowhere only what people are told."""
         assert patch["runId"] == self.view["runId"]
-        assert patch["fromRevision"] == self.view["revision"]
-        self.view = copy.deepcopy(self.view)
-        order = [(delta["revision"], delta["index"]) for delta in patch["deltas"]]
-        assert order == sorted(set(order))
-        for delta in patch["deltas"]:
-            self._delta(delta["targetType"], delta["targetKey"], delta["patch"])
         for name in ("display", "live", "possiblyInterrupted"):
             self.view[name] = patch[name]
+        if patch["toRevision"] <= self.view["revision"]:
+            return
+        assert patch["fromRevision"] == self.view["revision"]
+        order = [(delta["revision"], delta["index"]) for delta in patch["deltas"]]
+        assert order == sorted(set(order))
+        revisions = range(patch["fromRevision"] + 1, patch["toRevision"] + 1)
+        assert sorted({revision for revision, _ in order}) == list(revisions)
+        for delta in patch["deltas"]:
+            self._delta(delta["targetType"], delta["targetKey"], delta["patch"])
         self.view["revision"] = patch["toRevision"]
 
     def _delta(self, target: str, key: str, operations: list[Document]) -> None:
@@ -107,16 +110,42 @@ class Reader:
                 raise AssertionError(other)
 
 
-def comparable(view: Document, stale: set[tuple[str, ...]], trace_from: int) -> Document:
-    """Return a view without what is stale, and its trace from a number on."""
-    shown = copy.deepcopy(view)
-    for path in stale:
-        holder = shown
-        for name in path[:-1]:
-            holder = holder[name]
-        holder.pop(path[-1], None)
-    page = shown["tracePage"]
-    skipped = max(0, trace_from - page["start"])
-    page["items"] = page["items"][skipped:]
-    page["start"] = max(trace_from, page["start"])
-    return shown
+def differences(view: Document, now: Document, stale: set[tuple[str, ...]]) -> list[str]:
+    """Return the members by which a view differs from that of now.
+
+    Args:
+        view: The view that patches were applied to.
+        now: The view of now.
+        stale: Paths of what is not compared.
+
+    Returns:
+        Their paths; of the trace those items are compared that both have, which is its end.
+    """
+    return [*_members(view, now, stale, ())]
+
+
+def _members(
+    view: Document, now: Document, stale: set[tuple[str, ...]], above: tuple[str, ...]
+) -> Iterator[str]:
+    for name in sorted(view.keys() | now.keys()):
+        path = (*above, name)
+        if path in stale:
+            continue
+        here, there = view.get(name, _MISSING), now.get(name, _MISSING)
+        if path == ("state",):
+            yield from _members(here, there, stale, path)
+        elif path == ("tracePage",):
+            yield from _trace(here, there, stale)
+        elif here != there:
+            yield "/".join(path)
+
+
+def _trace(here: Document, there: Document, stale: set[tuple[str, ...]]) -> Iterator[str]:
+    if here["total"] != there["total"]:
+        yield "tracePage/total"
+    if ("tracePage", "items") in stale:
+        return
+    start = max(here["start"], there["start"])
+    ends = [page["items"][start - page["start"] :] for page in (here, there)]
+    if ends[0] != ends[1] or not ends[0]:
+        yield "tracePage/items"
