@@ -15,6 +15,8 @@ from pi_workflows.store.snapshot import Snapshot
 
 SQL: Final = load(__package__, "references.sql")
 KEYS: Final = load(__package__, "keys.sql")
+# By the table that is asked about.
+_OF_TABLE: Final = {statement.name: statement for statement in KEYS.values()}
 FOREIGN_KEYS: Final = ("foreignKeys", "A row names another one that does not exist")
 
 # The one table whose rows have no number.
@@ -46,7 +48,7 @@ def check_references(source: Snapshot, found: Findings, progress: Callable[[int]
 
 def _runs(source: Snapshot, dangling: _Dangling) -> tuple[str, ...]:
     """Return the runs of a row that is known by its number."""
-    statement = KEYS[dangling.table]
+    statement = _OF_TABLE[dangling.table]
     values = source.one(_values, statement, row=dangling.row)
     key = dict(zip(selected_columns(statement), values or (), strict=True))
     return runs_of((source,), dangling.table, key)
