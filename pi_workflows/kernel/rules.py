@@ -17,14 +17,12 @@ from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.progress import counted
 from pi_workflows.store.snapshot import Snapshot
 
-_FILES: Final = (
-    "rules_log.sql",
-    "rules_runs.sql",
-    "rules_effects.sql",
-    "rules_sessions.sql",
-    "rules_values.sql",
-)
-SQL: Final = {name: each for file in _FILES for name, each in load(__package__, file).items()}
+_LOG: Final = load(__package__, "rules_log.sql")
+_RUNS: Final = load(__package__, "rules_runs.sql")
+_EFFECTS: Final = load(__package__, "rules_effects.sql")
+_SESSIONS: Final = load(__package__, "rules_sessions.sql")
+_VALUES: Final = load(__package__, "rules_values.sql")
+SQL: Final = {**_LOG, **_RUNS, **_EFFECTS, **_SESSIONS, **_VALUES}
 
 
 @dataclass(frozen=True, slots=True)

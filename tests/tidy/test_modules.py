@@ -99,8 +99,8 @@ def public_error(each: Module) -> Iterator[str]:
     for node in ast.walk(each.tree):
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-            # An assertion is our own mistake, which no caller handles; an exit, as of a program that
-            # is told to end, is no error at all.
+            # An assertion is our own mistake, which no caller handles; an exit, as of a program
+            # that is told to end, is no error at all.
             if not bases <= {"AssertionError", "BaseException"} and bases & _EXCEPTIONS:
                 yield f"{each.path}:{node.lineno}: {node.name} is outside the error tree"
 
