@@ -50,6 +50,12 @@ def seconds(operation: Callable[[], object]) -> float:
     return (time.perf_counter_ns() - begun) / _NS_PER_S
 
 
+def quantile(values: Sequence[float], percent: int) -> float:
+    """Return the value that so many of a hundred do not exceed."""
+    ordered = sorted(values)
+    return ordered[(len(ordered) * percent - 1) // 100]
+
+
 def table(figures: Sequence[Figure]) -> str:
     """Return figures as rows under one another, ending in a line break."""
     rows = [_COLUMNS]

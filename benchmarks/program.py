@@ -6,6 +6,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -73,8 +74,8 @@ def _factor(text: str) -> float:
 def _measure(place: Path, scale: float, names: Sequence[str]) -> list[Figure]:
     """Measure metrics one after the other; each is written as soon as it is known."""
     figures: list[Figure] = []
-    with anchor(place, scale) as raw:
-        setting = Setting(place, scale, raw)
+    with anchor(place, scale) as raw, ExitStack() as end:
+        setting = Setting(place, scale, raw, end)
         for name in names:
             found = METRICS[name](setting)
             _write(found)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from benchmarks.anchor import Anchor
+from benchmarks.service import Service, service
 from benchmarks.workload import STEPS, database
 from pi_workflows.base.canonical import Json
 
@@ -27,11 +29,13 @@ class Setting:
         directory: An empty directory of this run of the program, which it removes.
         scale: Factor on the size of everything that is measured; 1 gives the figures that count.
         anchor: The raw library on the same disk, for one round beside each measured one.
+        end: What happens when everything is measured.
     """
 
     directory: Path
     scale: float
     anchor: Anchor
+    end: ExitStack
 
     @cached_property
     def small_rows(self) -> Path:
@@ -47,6 +51,15 @@ class Setting:
             return drawn.randbytes(_BLOB_BYTES // 2).hex()
 
         return database(self.directory / "blobs", self._count(_BLOB_RUNS), large)
+
+    @cached_property
+    def service(self) -> Service:
+        """A server of its own directory, which ends when everything is measured."""
+        return self.end.enter_context(service(self.directory / "service"))
+
+    def even(self, at_scale_1: int) -> int:
+        """Return an even number of commands, at least two."""
+        return 2 * max(1, round(at_scale_1 * self.scale / 2))
 
     def _count(self, at_scale_1: int) -> int:
         """Return how many runs a database has."""
