@@ -22,6 +22,11 @@ def decoded(content: bytes) -> Any:
     return json.loads(content)
 
 
+def stale_paths(mirror: RunMirror) -> set[tuple[str, ...]]:
+    """Return the paths of what a mirror says is older than the rest."""
+    return {path for section in mirror.stale for path in _SECTIONS[section]}
+
+
 class Follower:
     """A run as two readers have it.
 
@@ -70,9 +75,8 @@ class Follower:
         """Hold both to the view of now."""
         assert not self.mirror.is_stale
         assert differences(self.reader.view, now, self.reader.stale) == []
-        stale = {path for section in self.mirror.stale for path in _SECTIONS[section]}
         view: Any = self.mirror.view
-        assert differences(view, now, stale) == []
+        assert differences(view, now, stale_paths(self.mirror)) == []
 
     def _hear(self, frame: bytes) -> None:
         self.reader.take(decoded(frame))
