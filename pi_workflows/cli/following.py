@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock, SystemClock
 from pi_workflows.base.errors import NotFound, Unavailable
 from pi_workflows.base.units import NS_PER_MS
 from pi_workflows.cli.connection import ask
 from pi_workflows.cli.outcome import DEADLINE, FAILED, Outcome, outcome_of
 from pi_workflows.cli.run_view import RunView, TraceItem
-from pi_workflows.cli.trace_pages import trace_after
+from pi_workflows.cli.trace_pages import errors_of, trace_after
 from pi_workflows.client.blocking import Client
 from pi_workflows.client.feed import Feed
 from pi_workflows.protocol.list_mirror import RunListMirror
@@ -21,8 +22,10 @@ from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import SubscriptionFailure
 from pi_workflows.protocol.watching import News
 
-# How often a live display moves.
-_FRAME_MS: Final = 100
+Detail: TypeAlias = Literal["events", "lines", "picture", "whole"]
+"""What is shown of a run: its events alone; each with why it failed; its graph; or all of its view.
+"""
+
 _BAD_ENDS: Final = frozenset({"failed", "timed_out"})
 
 
@@ -37,6 +40,8 @@ class Followed:
         outcome: What it came to; of a run that stands still it may change again.
         stale_below: Views of an older revision of the run were on their way when something was
             changed that they do not show; they are dropped.
+        errors: Why attempts failed whose end is being told, where lines are shown.
+        explained: The failed attempts whose errors the view has.
         tries: Settled attempts of the current visit of each node, for its retries.
     """
 
@@ -46,6 +51,8 @@ class Followed:
     outcome: Outcome | None = None
     feed: Feed[RunMirror] | None = None
     stale_below: int = 0
+    errors: dict[str, Json] = field(default_factory=dict[str, Json])
+    explained: frozenset[str] = frozenset()
     tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     is_told: bool = False
 
@@ -54,8 +61,13 @@ class Listener(Protocol):
     """Who is told what happens. Every call comes from inside `Follower.follow`."""
 
     @property
-    def is_live(self) -> bool:
-        """Whether it wants `moved` ten times a second."""
+    def frame_ms(self) -> int | None:
+        """How often it wants `moved` while nothing happens; None not at all."""
+        ...
+
+    @property
+    def detail(self) -> Detail:
+        """How much it shows: parts of a view that nobody sees may be older than the rest."""
         ...
 
     def changed(self, run: Followed, item: TraceItem) -> None:
@@ -147,9 +159,10 @@ class Follower:
 
     def _patience_ms(self, left_ms: int | None) -> int | None:
         """Return how long to wait for the next event."""
-        if not self._listener.is_live:
-            return left_ms
-        return _FRAME_MS if left_ms is None else min(_FRAME_MS, left_ms)
+        frame_ms = self._listener.frame_ms
+        if left_ms is None or frame_ms is None:
+            return left_ms if frame_ms is None else frame_ms
+        return min(frame_ms, left_ms)
 
     # --- subscriptions ---------------------------------------------------------------------------
 
@@ -181,14 +194,45 @@ class Follower:
                 if failure is not None:
                     self._unavailable(run, failure)
                 elif not run.feed.mirror.is_stale:
-                    self._see(run, self._view_of(run.feed.mirror))
+                    self._see(run, self._view_of(run, run.feed.mirror))
 
-    def _view_of(self, mirror: RunMirror) -> RunView:
-        """Return the view of a run; parts that are older than the rest are fetched anew."""
-        if mirror.stale:
-            reply = ask(self._server, Operation.VIEW_RUN_GET, {}, run_id=mirror.run_id)
-            mirror.take_view(reply.receipt)
-        return RunView.parse(mirror.view)
+    def whole(self, run: Followed) -> RunView | None:
+        """Return a run's view with every part up to date, as far as the server is there.
+
+        Raises:
+            NotFound: The run is gone.
+            Unavailable: As `Client.request`.
+        """
+        if run.feed is not None and run.feed.mirror.stale and not run.feed.mirror.is_stale:
+            self._fetch(run.feed.mirror)
+            run.view = RunView.parse(run.feed.mirror.view)
+        return run.view
+
+    def _view_of(self, run: Followed, mirror: RunMirror) -> RunView:
+        """Return the view of a run; what is shown of it is as new as the rest."""
+        view = RunView.parse(mirror.view)
+        if self._shows_old(run, view, mirror):
+            self._fetch(mirror)
+            view = RunView.parse(mirror.view)
+        if "aggregates" not in mirror.stale:
+            run.explained = view.failed_attempts
+        return view
+
+    def _shows_old(self, run: Followed, view: RunView, mirror: RunMirror) -> bool:
+        """Whether something is shown of which the view has an older state."""
+        match self._listener.detail:
+            case "events" | "lines":
+                return False
+            case "whole":
+                return bool(mirror.stale)
+            case "picture":
+                is_unexplained = not view.failed_attempts <= run.explained
+                return "trace" in mirror.stale or ("aggregates" in mirror.stale and is_unexplained)
+
+    def _fetch(self, mirror: RunMirror) -> None:
+        """Bring every part of a view up to date."""
+        reply = ask(self._server, Operation.VIEW_RUN_GET, {}, run_id=mirror.run_id)
+        mirror.take_view(reply.receipt)
 
     def _look_for_missing(self, failure: SubscriptionFailure | None) -> None:
         """The run list changed: one that is waited for may be there now."""
@@ -225,7 +269,10 @@ class Follower:
         run.view = view
         has_failed = False
         while run.seq < view.state.trace_seq:
-            for item in trace_after(self._server, view, run.seq):
+            items = tuple(trace_after(self._server, view, run.seq))
+            if self._listener.detail == "lines":
+                run.errors = errors_of(self._server, run.run_id, items)
+            for item in items:
                 run.seq = item.seq
                 self._listener.changed(run, item)
                 has_failed |= self._is_failed_node(run, item)

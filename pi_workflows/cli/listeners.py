@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pi_workflows.base.canonical import Json
-from pi_workflows.cli.following import Followed
+from pi_workflows.cli.following import Detail, Followed
 from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.run_view import TraceItem
@@ -19,9 +19,14 @@ class Silence:
     """Writes nothing."""
 
     @property
-    def is_live(self) -> bool:
+    def frame_ms(self) -> int | None:
         """Nothing moves."""
-        return False
+        return None
+
+    @property
+    def detail(self) -> Detail:
+        """Nothing of a view is shown."""
+        return "events"
 
     def changed(self, run: Followed, item: TraceItem) -> None:
         """Pass over an event."""
@@ -48,12 +53,17 @@ class PlainProgress(Silence):
     def __init__(self, output: Output) -> None:
         self._output = output
 
+    @property
+    def detail(self) -> Detail:
+        """The end of a failed attempt says why."""
+        return "lines"
+
     def changed(self, run: Followed, item: TraceItem) -> None:
         """Write an event."""
         if not is_inner(item) and item.type not in _ENDS:
             subject = item.node_id or run.run_id
             event = item.type.partition(".")[2].replace("_", " ")
-            words = described(item, run.view)
+            words = described(item, run.view, run.errors)
             self._output.note(f"{subject}: {event}{f' ({words})' if words else ''}")
 
     def lost(self, run: Followed) -> None:
@@ -73,11 +83,16 @@ class ChangeLines(Silence):
         self._output = output
         self._run_width = max(map(len, run_ids)) if len(run_ids) > 1 else 0
 
+    @property
+    def detail(self) -> Detail:
+        """The end of a failed attempt says why."""
+        return "lines"
+
     def changed(self, run: Followed, item: TraceItem) -> None:
         """Write an event."""
         view = run.view
         columns = Columns() if view is None else Columns.of(view, run=self._run_width)
-        self._output.line(change_line(run.run_id, item, columns, described(item, view)))
+        self._output.line(change_line(run.run_id, item, columns, described(item, view, run.errors)))
 
     def ended(self, run: Followed, outcome: Outcome, *, is_last: bool) -> None:  # noqa: ARG002
         """Write how following a run ended."""

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pi_workflows.base.clock import Clock, SystemClock
 from pi_workflows.cli.escaping import escaped
-from pi_workflows.cli.following import Followed
+from pi_workflows.cli.following import Detail, Followed
 from pi_workflows.cli.measures import duration
 from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Line, Output
@@ -22,19 +22,26 @@ from pi_workflows.cli.run_view import TraceItem
 # Heading, its reason, an empty line, two lines of progress, the prompt below.
 _LINES_AROUND: Final = 8
 _ROWS_MIN: Final = 3
+# How often it moves.
+_FRAME_MS: Final = 100
+_STILL_FRAME_MS: Final = 1_000
 
 
 class LiveDisplay:
-    """Shows what is followed on standard error, ten times a second, and leaves the last picture.
+    """Shows what is followed on standard error while time goes by, and leaves the last picture.
 
     Used as a context manager around `Follower.follow`; it is that follower's listener.
 
     Args:
         output: Whose terminal.
+        has_advice: Whether it says which command helps a run on that stands still.
         clock: Wall time, for durations.
     """
 
-    def __init__(self, output: Output, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, output: Output, *, has_advice: bool = False, clock: Clock | None = None
+    ) -> None:
+        self._has_advice = has_advice
         self._console = output.console(is_error=True)
         self._clock: Clock = clock if clock is not None else SystemClock()
         self._runs: dict[str, Followed] = {}
@@ -62,9 +69,18 @@ class LiveDisplay:
         print_lines(self._console, self._lines(is_moving=False))
 
     @property
-    def is_live(self) -> bool:
-        """It moves."""
-        return True
+    def frame_ms(self) -> int | None:
+        """Work turns ten times a second; of what stands still only the time goes on."""
+        is_working = any(
+            run.view is not None and run.view.display.status == "running"
+            for run in self._runs.values()
+        )
+        return _FRAME_MS if is_working and not self._stale else _STILL_FRAME_MS
+
+    @property
+    def detail(self) -> Detail:
+        """A node that failed says why."""
+        return "picture"
 
     def changed(self, run: Followed, item: TraceItem) -> None:
         """Events show in the picture."""
@@ -102,6 +118,7 @@ class LiveDisplay:
             columns=self._console.width,
             has_unicode=has_unicode(self._console.encoding),
             is_moving=is_moving,
+            has_advice=self._has_advice,
         )
         runs = [run for run in self._runs.values() if run.view is not None]
         if len(runs) == 1 and runs[0].view is not None:

@@ -6,9 +6,9 @@ pipe. Every text is safe to show.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.cli.escaping import escaped
@@ -16,14 +16,18 @@ from pi_workflows.cli.measures import duration, plural
 from pi_workflows.cli.outline import value_line
 from pi_workflows.cli.output import Line, Span
 from pi_workflows.cli.progress import progress_line
-from pi_workflows.cli.run_view import GraphStep, RunView
+from pi_workflows.cli.run_view import GraphStep, RunView, TraceItem
 
 _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NAME_CHARS_MAX: Final = 40
 _NAME_CHARS_MIN: Final = 10
 _NOTE_CHARS_MAX: Final = 400
-# What a row has beside the name: symbol, type, state, time, and the beginning of a note.
-_ROW_CHARS: Final = 50
+# Where a note begins that does not fit beside its node.
+_BELOW: Final = " " * 6
+# What a row has beside the name: symbol, type, state, time, and how often and where to.
+_ROW_CHARS: Final = 54
+# A narrower window has no room for the types of nodes.
+_TYPES_COLUMNS_MIN: Final = 96
 # The same of the heading: status and time.
 _HEADING_CHARS: Final = 32
 
@@ -54,6 +58,22 @@ _LOOKS: Final[Mapping[str, _Look]] = {
 }
 
 
+class _Advice(NamedTuple):
+    """What a person may do about a run that stands still."""
+
+    control: str
+    words: str
+    command: str
+
+
+_ADVICE: Final[Mapping[str, _Advice]] = {
+    "waiting": _Advice("answer", "Answer it", "answer"),
+    "paused": _Advice("resume", "Let it go on", "resume"),
+    "ambiguous": _Advice("review", "Look at it", "effects --run"),
+    "queued": _Advice("resume", "When it is put right", "resume"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """When and where a picture is shown.
@@ -61,10 +81,11 @@ class Scene:
     Attributes:
         now_ms: Wall time.
         is_stale: Whether the server is gone and the picture may be old.
-        rows_max: How many rows of the graph fit; None shows all.
+        rows_max: How many lines of the graph fit; None shows all.
         columns: How wide the window is; None shortens no name.
         has_unicode: Whether symbols can be shown.
         is_moving: Whether it is drawn again soon, so that a spinner turns.
+        has_advice: Whether it says which command helps a run on that stands still.
     """
 
     now_ms: int
@@ -73,6 +94,7 @@ class Scene:
     columns: int | None = None
     has_unicode: bool = True
     is_moving: bool = False
+    has_advice: bool = False
 
 
 def status_span(status: str, scene: Scene) -> Span:
@@ -95,7 +117,7 @@ def picture(view: RunView, scene: Scene) -> list[Line]:
 
 
 def heading(view: RunView, scene: Scene) -> list[Line]:
-    """Return what a run is called and where it stands, in two or three lines."""
+    """Return what a run is called and where it stands, in two to four lines."""
     ended = view.state.finished_at
     elapsed = duration((ended or scene.now_ms) - view.state.created_at)
     title = _shortened(escaped(view.title), scene, _HEADING_CHARS)
@@ -114,6 +136,10 @@ def heading(view: RunView, scene: Scene) -> list[Line]:
         lines.append((("  The server is gone; reconnecting.", "bold yellow"),))
     elif reason is not None and not _says_nothing(view):
         lines.append((("  ", ""), (escaped(reason)[:_NOTE_CHARS_MAX], "yellow")))
+    advice = _ADVICE.get(view.display.status)
+    if scene.has_advice and advice is not None and advice.control in view.display.controls:
+        command = f"pi-workflows {advice.command} {view.run_id}"
+        lines.append(((f"  {advice.words}: ", "dim"), (command, "")))
     return lines
 
 
@@ -149,35 +175,51 @@ def graph(view: RunView, scene: Scene) -> list[Line]:
     names = [_shortened(escaped(name), scene, _ROW_CHARS) for name in shown]
     name_width = min(_NAME_CHARS_MAX, max(map(len, names), default=0))
     kind_width = max((len(view.workflow.nodes[name].kind) for name in shown), default=0)
-    lines: list[Line] = []
-    above = order.index(shown[0]) if shown else 0
-    total = view.workflow.node_total or len(order)
+    if scene.columns is not None and scene.columns < _TYPES_COLUMNS_MIN:
+        kind_width = 0
+    rows = [_Row(view, scene, name, steps.get(name)) for name in shown]
+    blocks = [[*row.lines(name_width, kind_width), *row.progress()] for row in rows]
+    places = _fitting(blocks, shown.index(_centre(shown, view)) if shown else 0, scene.rows_max)
+    lines = [line for block in blocks[places.start : places.stop] for line in block]
+    above = places.start + (order.index(shown[0]) if shown else 0)
+    below = (view.workflow.node_total or len(order)) - above - len(places)
     if above:
-        lines.append(((f"  … {plural(above, 'node')} above", "dim"),))
-    for name in shown:
-        row = _Row(view, scene, name, steps.get(name))
-        lines.append(row.line(name_width, kind_width))
-        lines.extend(row.progress())
-    below = total - above - len(shown)
+        lines.insert(0, ((f"  … {plural(above, 'node')} above", "dim"),))
     if below > 0:
         lines.append(((f"  … {plural(below, 'node')} below", "dim"),))
     return lines
+
+
+def _fitting(blocks: Sequence[Sequence[Line]], centre: int, lines_max: int | None) -> range:
+    """Return which nodes fit with all of their lines; the one at the centre always does."""
+    first, last = 0, len(blocks)
+    left = None if lines_max is None else lines_max - sum(map(len, blocks))
+    while left is not None and left < 0 and last - first > 1:
+        # The end that is further from the centre goes first.
+        if centre - first >= last - 1 - centre:
+            left += len(blocks[first])
+            first += 1
+        else:
+            last -= 1
+            left += len(blocks[last])
+    return range(first, last)
 
 
 def _window(order: tuple[str, ...], view: RunView, rows_max: int | None) -> tuple[str, ...]:
     """Return the nodes that fit, around the one that the run is at."""
     if rows_max is None or len(order) <= rows_max:
         return order
-    here = view.here
-    if here not in order:
-        here = (
-            max(view.graph_steps, key=lambda step: step.finished_at or 0).node_id
-            if (view.graph_steps)
-            else order[0]
-        )
-    centre = order.index(here) if here in order else 0
+    centre = order.index(_centre(order, view))
     start = max(0, min(centre - rows_max // 2, len(order) - rows_max))
     return order[start : start + rows_max]
+
+
+def _centre(order: tuple[str, ...], view: RunView) -> str:
+    """Return the node that the run is at, else the one where it was last, else the first."""
+    here = view.here
+    if here is None and view.graph_steps:
+        here = max(view.graph_steps, key=lambda step: step.finished_at or 0).node_id
+    return here if here in order else order[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +236,23 @@ class _Row:
         """Whether the run is at this node."""
         return self.name == self.view.here
 
-    def line(self, name_width: int, kind_width: int) -> Line:
-        """Return the row."""
+    def lines(self, name_width: int, kind_width: int) -> list[Line]:
+        """Return the row; what does not fit beside it stands below."""
+        row = [*self._cells(name_width, kind_width), *self._marks()]
+        below: list[Line] = []
+        for text, style in self._notes():
+            width = sum(len(each) for each, _ in row) + len(text) + 2
+            if self.scene.columns is None or width <= self.scene.columns:
+                row.append((f"  {text}", style))
+            else:
+                below.append(((_BELOW, ""), (text, style)))
+        return [tuple(row), *below]
+
+    def _cells(self, name_width: int, kind_width: int) -> Line:
+        """Return the columns."""
         look = self._look()
         name = _shortened(escaped(self.name), self.scene, _ROW_CHARS)
-        node = self.view.workflow.nodes[self.name]
+        kind = self.view.workflow.nodes[self.name].kind if kind_width else ""
         word = look.word
         if not word and self.view.state.finished_at is not None:
             word = "not reached"
@@ -210,10 +264,9 @@ class _Row:
                 f" {name:<{name_width}}",
                 f"bold {name_style}" if self.is_here else name_style,
             ),
-            (f"  {node.kind:<{kind_width}}", "dim"),
+            (f"  {kind:<{kind_width}}" if kind_width else "", "dim"),
             (f"  {word:<11}", look.style),
             (f"{self._time():>9}", "dim"),
-            *self._notes(),
         )
 
     def progress(self) -> Iterator[Line]:
@@ -235,31 +288,46 @@ class _Row:
 
     def _time(self) -> str:
         """Return how long its newest attempt took, or takes."""
-        started = _started_at(self.view) if self.is_here else None
+        started = _start(self.view) if self.is_here else None
         if started is not None:
-            return duration(self.scene.now_ms - started)
+            return duration(self.scene.now_ms - started.at)
         if self.is_here or self.step is None or self.step.started_at is None:
             return ""
         return duration((self.step.finished_at or self.step.started_at) - self.step.started_at)
 
-    def _notes(self) -> Iterator[Span]:
-        """Yield what else there is to say about the node."""
-        if self.step is not None and self.step.attempt_number > 1:
-            yield f"  {plural(self.step.attempt_number, 'attempt')}", "dim"
-        if self.is_here:
-            detail = self.view.detail
-            if detail:
-                yield f"  {escaped(detail)}", "italic"
-            return
-        if self.step is None:
-            return
-        if self.step.outcome != "ok":
-            error = self.view.state.results.get(self.name)
-            if error is not None and error.error is not None:
-                yield f"  {failure_line(error.error)}", "red"
-        taken = self._taken()
+    def _marks(self) -> Iterator[Span]:
+        """Yield how often the node was visited and tried, and where the run went from it."""
+        visit, attempt = self._counts()
+        if visit > 1:
+            yield f"  {plural(visit, 'visit')}", "dim"
+        if attempt > visit:
+            yield f"  {plural(attempt, 'attempt')}", "dim"
+        taken = None if self.is_here or self.step is None else self._taken()
         if taken:
             yield f"  → {taken}" if self.scene.has_unicode else f"  -> {taken}", "dim"
+
+    def _counts(self) -> tuple[int, int]:
+        """Return the number of the newest visit and attempt, the open one's as far as known."""
+        started = _start(self.view) if self.is_here else None
+        if started is not None:
+            visit, attempt = started.payload.get("visit"), started.payload.get("attemptNumber")
+            if isinstance(visit, int) and isinstance(attempt, int):
+                return visit, attempt
+        return (0, 0) if self.step is None else (self.step.visit, self.step.attempt_number)
+
+    def _notes(self) -> Iterator[Span]:
+        """Yield what the node does or waits for, and why it failed."""
+        if self.is_here and self.view.detail:
+            yield escaped(self.view.detail), "italic"
+        if self.step is None or self.step.outcome == "ok":
+            return
+        result = self.view.state.results.get(self.name)
+        if result is None or result.error is None:
+            return
+        if not self.is_here:
+            yield failure_line(result.error), "red"
+        elif self._counts()[0] == self.step.visit:
+            yield f"before: {failure_line(result.error)}", "dim"
 
     def _taken(self) -> str | None:
         """Return which of several ways the run took from here."""
@@ -279,11 +347,11 @@ class _Row:
         return max(started, default=0)
 
 
-def _started_at(view: RunView) -> int | None:
-    """Return when the open attempt started, if its event is still on the view's page."""
+def _start(view: RunView) -> TraceItem | None:
+    """Return how the open attempt started, if its event is still on the view's page."""
     for item in reversed(view.trace_page.items):
         if item.type == "attempt.started" and item.attempt_id == view.state.current_attempt_id:
-            return item.at
+            return item
     return None
 
 

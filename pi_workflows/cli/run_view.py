@@ -250,10 +250,20 @@ class RunView(_Part):
         return self.state.current_node or self.state.waiting_on
 
     @property
+    def failed_attempts(self) -> frozenset[str]:
+        """The newest attempts of nodes, as far as they did not end well."""
+        return frozenset(step.attempt_id for step in self.graph_steps if step.outcome != "ok")
+
+    @property
     def detail(self) -> str | None:
-        """What people read while the run is where it is: its own words, else its node's."""
+        """What people read while the run is where it is.
+
+        Its own words, else its node's; of a checkpoint, what it asks.
+        """
         node = self.workflow.nodes.get(self.here or "")
-        return self.state.status_detail or (node.status_detail if node is not None else None)
+        if self.state.status_detail or node is None:
+            return self.state.status_detail
+        return node.status_detail or (node.summary if self.state.waiting_on else None)
 
     def _node_of_effect(self) -> str | None:
         """Return the node whose effect is ambiguous, if its events are still on the view's page."""

@@ -236,12 +236,13 @@ class _Attendance:
         """Tell what the run came to."""
         run = follower.runs[0]
         name = run.outcome.name if run.outcome is not None else "unknown"
+        is_whole = self._invocation.is_json or name == "completed"
+        view = follower.whole(run) if is_whole else run.view
         if self._invocation.is_json:
             document = _document(self._run_id, self._reply)
-            shown: Json = run.view.document if run.view is not None else None
+            shown: Json = view.document if view is not None else None
             self._output.document({**document, "outcome": name, "exitCode": code, "view": shown})
             return
-        view = run.view
         if view is None:
             return
         self._output.note("" if self._output.shows_live else _summary(view, name))

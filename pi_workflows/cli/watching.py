@@ -10,7 +10,7 @@ from typing import Final
 from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.errors import WrongUsage
 from pi_workflows.cli.connection import ask, client
-from pi_workflows.cli.following import Followed, Follower, Listener
+from pi_workflows.cli.following import Detail, Followed, Follower, Listener
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.listeners import (
     ChangeDocuments,
@@ -112,7 +112,7 @@ def _watch(invocation: Invocation, server: Client, run_ids: tuple[str, ...], ask
     # Loading the display costs more than a short watch.
     from pi_workflows.cli.live import LiveDisplay  # noqa: PLC0415
 
-    with LiveDisplay(output) as display:
+    with LiveDisplay(output, has_advice=True) as display:
         shown = follower(display)
         code = shown.follow()
     for run in shown.runs:
@@ -156,7 +156,7 @@ def view_run(invocation: Invocation, typed: str, *, is_once: bool, deadline: flo
         # As for `watch`.
         from pi_workflows.cli.live import LiveDisplay  # noqa: PLC0415
 
-        with LiveDisplay(output) as display:
+        with LiveDisplay(output, has_advice=True) as display:
             return follower(display).follow()
 
 
@@ -166,7 +166,7 @@ def _show_once(output: Output, server: Client, run_id: str) -> None:
     if output.is_json:
         output.document(document if isinstance(document, dict) else {})
         return
-    scene = Scene(now_ms=SystemClock().now_ms(), columns=output.columns)
+    scene = Scene(now_ms=SystemClock().now_ms(), columns=output.columns, has_advice=True)
     output.styled(picture(RunView.parse(document), scene))
 
 
@@ -175,6 +175,11 @@ class _Views(Silence):
 
     def __init__(self, output: Output) -> None:
         self._output = output
+
+    @property
+    def detail(self) -> Detail:
+        """A program gets views without older parts."""
+        return "whole"
 
     def seen(self, run: Followed) -> None:
         """Write the view as the server sent it."""
@@ -194,11 +199,16 @@ class _Pictures(Silence):
         self._output = output
         self._last: list[str] = []
 
+    @property
+    def detail(self) -> Detail:
+        """A node that failed says why."""
+        return "picture"
+
     def seen(self, run: Followed) -> None:
         """Write a picture that differs from the last one."""
         if run.view is None:
             return
-        scene = Scene(now_ms=run.view.state.finished_at or SystemClock().now_ms())
+        scene = Scene(now_ms=run.view.state.finished_at or SystemClock().now_ms(), has_advice=True)
         lines = [plain(line) for line in picture(run.view, scene)]
         if lines[1:] != self._last:
             self._last = lines[1:]

@@ -66,6 +66,10 @@ class Terminal:
         """Press Ctrl-D."""
         os.write(self._descriptor, b"\x04")
 
+    def resize(self, *, columns: int) -> None:
+        """Make the window narrower or wider."""
+        _set_columns(self._descriptor, columns)
+
     def close(self) -> None:
         """Close the window."""
         # Something else may get the number meanwhile, so that it stays taken.
@@ -92,6 +96,11 @@ class Terminal:
         return bool(part)
 
 
+def _set_columns(descriptor: int, columns: int) -> None:
+    """Give a terminal its width."""
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+
+
 @contextmanager
 def terminal(
     installation: Installation,
@@ -108,7 +117,7 @@ def terminal(
         stdout: Where its standard output goes instead.
     """
     ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+    _set_columns(theirs, columns)
     child = subprocess.Popen(
         # The terminal becomes the one whose Ctrl-C reaches the command.
         ["setsid", "--ctty", sys.executable, "-c", PROGRAM, *arguments],

@@ -66,7 +66,7 @@ def test_a_run_in_full(snapshot: SnapshotAssertion) -> None:
         edges,
         graphSteps=[
             step("fetch", "failed", number=3),
-            step("check", "ok", start=4_000, number=2),
+            step("check", "ok", start=4_000, number=2, visit=2),
             step("mend", "ok", start=2_000),
         ],
         takenTransitions=["check->copy", "check->mend", "fetch->check", "mend->check"],
@@ -158,6 +158,89 @@ def test_a_narrow_window_shortens_names_first() -> None:
     assert "failed" in lines[-1]
     assert lines[-1].index("no luck") < 60
     assert name in drawn(view)[-1]
+
+
+def retried(**state: Json) -> RunView:
+    """Return a run that tries a node for the third time, at its second visit."""
+    error: dict[str, Json] = {"code": "x", "message": "no luck at all"}
+    payload: Json = {"visit": 2, "attemptNumber": 3}
+    started: Json = {
+        "seq": 1,
+        "at": START_MS + 60_000,
+        "type": "attempt.started",
+        "attemptId": "attempt-call-3",
+        "nodeId": "call",
+        "payload": payload,
+    }
+    return run_view(
+        {"call": {}, "end": {}},
+        [{"from": "call", "to": "end"}],
+        graphSteps=[step("call", "failed", number=2, visit=2)],
+        tracePage={"start": 0, "total": 1, "items": [started]},
+        state={
+            "currentNode": "call",
+            "currentAttemptId": "attempt-call-3",
+            "results": {"call": {"outcome": "failed", "error": error}},
+            **state,
+        },
+    )
+
+
+def test_a_node_that_is_tried_again_says_why() -> None:
+    """It stands there how often it was tried, and what went wrong before."""
+    (row,) = [line for line in drawn(retried()) if " call " in line]
+    assert row.endswith("5.0 s  2 visits  3 attempts  before: no luck at all")
+    other = retried(currentAttemptId="attempt-call-4")
+    assert "  3 attempts" not in "".join(drawn(other))
+
+
+def test_what_does_not_fit_beside_a_node_stands_below() -> None:
+    """In a narrow window an error is a line of its own, which nothing in front of it shortens."""
+    view = retried(statusDetail="calling")
+    wide = drawn(view, replace(NOW, columns=120))
+    narrow = drawn(view, replace(NOW, columns=80))
+    assert len(narrow) == len(wide) + 1
+    at = narrow.index("      before: no luck at all")
+    assert narrow[at - 1].endswith("3 attempts  calling")
+    assert all(len(line) <= 80 for line in narrow)
+
+
+def test_lines_count_and_not_nodes() -> None:
+    """Where nodes have several lines fewer fit; the one that the run is at always does."""
+    view = retried()
+    narrow = replace(NOW, columns=60)
+    assert drawn(view, replace(narrow, rows_max=3))[-1].split()[1] == "end"
+    lines = drawn(view, replace(narrow, rows_max=2))
+    assert lines[-2:] == ["      before: no luck at all", "  … 1 node below"]
+    assert " call " in drawn(view, replace(narrow, rows_max=1))[-3]
+
+
+@pytest.mark.parametrize(
+    ("status", "control", "words"),
+    [
+        ("waiting", "answer", "  Answer it: pi-workflows answer run-1"),
+        ("paused", "resume", "  Let it go on: pi-workflows resume run-1"),
+        ("ambiguous", "review", "  Look at it: pi-workflows effects --run run-1"),
+        ("queued", "resume", "  When it is put right: pi-workflows resume run-1"),
+    ],
+)
+def test_a_run_that_stands_still_says_what_helps(status: str, control: str, words: str) -> None:
+    """The command stands under the reason, where it is asked for and the server offers it."""
+    display: Json = {"status": status, "reason": "Why.", "controls": [control]}
+    view = run_view({"one": {}}, display=display)
+    advised = replace(NOW, has_advice=True)
+    assert words in drawn(view, advised)
+    assert words not in drawn(view)
+    none = run_view({"one": {}}, display={"status": status, "reason": "Why."})
+    assert words not in drawn(none, advised)
+
+
+def test_a_checkpoint_says_what_it_asks() -> None:
+    """While a run waits for an answer, the question stands beside its node."""
+    nodes: dict[str, dict[str, Json]] = {"ask": {"type": "checkpoint", "summary": "Ship it?"}}
+    view = run_view(nodes, status="waiting", state={"waitingOn": "ask"})
+    assert drawn(view)[-1].endswith("  Ship it?")
+    assert "Ship it?" not in "".join(drawn(run_view(nodes)))
 
 
 def test_a_retry_says_when_it_is_due() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -135,6 +137,54 @@ def test_a_lost_server_shows(fresh: Installation) -> None:
         subprocess.run(["sh", "-c", f"echo go >{gate}"], check=True, timeout=60)
         assert shown.end() == 0
     assert shown.text.rstrip().endswith("lost-1: completed")
+
+
+def test_a_view_outlives_a_server_that_is_killed(fresh: Installation) -> None:
+    """The picture stays and says that it may be old; the run is seen to its end."""
+    gate = fresh.gate("gate-killed")
+    fresh.start("gated", "killed-1", f'{{"gate":"{gate}"}}')
+    pid = fresh.cli("server", "status", "--json").document["pid"]
+    assert isinstance(pid, int)
+    with terminal(fresh, "view", "killed-1") as shown:
+        shown.until("waiting at the gate")
+        os.kill(pid, signal.SIGKILL)
+        shown.until("The server is gone; reconnecting.")
+        shown.until("waiting at the gate")
+        subprocess.run(["sh", "-c", f"echo fail >{gate}"], check=True, timeout=60)
+        assert shown.end() == 0
+    last = shown.text.rpartition("killed-1")[2]
+    assert re.search(r"✘ check .*→ mend\n      ValueError: the word was fail", last)
+
+
+def test_a_view_follows_its_window(installation: Installation) -> None:
+    """A window that gets narrower loses the types of nodes, not what became of them."""
+    gate = installation.gate("gate-resized")
+    installation.start("gated", "resized-1", f'{{"gate":"{gate}"}}')
+    with terminal(installation, "view", "resized-1", columns=120) as shown:
+        shown.until("wait   shell")
+        shown.resize(columns=70)
+        shown.until("wait   running")
+        shown.resize(columns=120)
+        shown.until("wait   shell")
+        subprocess.run(["sh", "-c", f"echo go >{gate}"], check=True, timeout=60)
+        assert shown.end() == 0
+
+
+def test_a_run_that_asks_is_viewed_with_what_helps(installation: Installation) -> None:
+    """The question stands at its node, the command below the heading; one picture is no verdict."""
+    installation.start("asks", "viewed-1")
+    with terminal(installation, "view", "viewed-1") as shown:
+        shown.until("Answer it: pi-workflows answer viewed-1")
+        shown.until("Should it be shipped?")
+        shown.interrupt()
+        assert shown.end() == 130
+    with terminal(installation, "view", "viewed-1", "--once") as once:
+        assert once.end() == 0
+    assert "Answer it: pi-workflows answer viewed-1" in once.text
+    installation.start("fails", "viewed-2")
+    assert installation.cli("view", "viewed-2").code == 1
+    assert installation.cli("view", "viewed-2", "--once").code == 0
+    assert installation.cli("view", "nothing-1", "--once").code == 1
 
 
 def test_several_runs_have_a_row_each(installation: Installation) -> None:

@@ -60,12 +60,20 @@ def run_view(
     return RunView.parse(document)
 
 
-def step(node: str, outcome: str, *, start: int = 0, took: int = 1_000, number: int = 1) -> Json:
+def step(
+    node: str,
+    outcome: str,
+    *,
+    start: int = 0,
+    took: int = 1_000,
+    number: int = 1,
+    visit: int = 1,
+) -> Json:
     """Return the newest settled attempt of a node."""
     return {
         "attemptId": f"attempt-{node}-{number}",
         "nodeId": node,
-        "visit": number,
+        "visit": visit,
         "attemptNumber": number,
         "outcome": outcome,
         "startedAt": START_MS + start,

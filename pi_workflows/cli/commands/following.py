@@ -29,7 +29,9 @@ def declare(app: typer.Typer) -> None:
             "watch nightly-3 --wait-for --json",
         ),
     )(watch)
-    command(app, "view", panel=RUNS, examples=("view repo-health-k3",))(view)
+    command(
+        app, "view", panel=RUNS, examples=("view repo-health-k3", "view repo-health-k3 --once")
+    )(view)
     command(
         app,
         "events",
@@ -91,7 +93,11 @@ def view(
     once: Annotated[bool, typer.Option("--once", help="Show one picture and end.")] = False,
     deadline: DeadlineOption = None,
 ) -> int:
-    """Show a run's graph, live, until the run ends."""
+    """Show a run's graph, live, until the run ends.
+
+    The exit code is the run's as with watch. Ctrl-C leaves the run alone. With --once it is 0
+    however the run stands, unless there is nothing to show.
+    """
     from pi_workflows.cli.watching import view_run
 
     return view_run(invocation, run, is_once=once, deadline=deadline)
