@@ -1,7 +1,8 @@
 """News: which subscriptions have something new to tell, and nothing else.
 
-A commit, or a process fact that changed, marks subscriptions dirty and wakes their connections.
-Each connection builds the newest event when it can send one, so changes coalesce and a slow client
+A commit, or a process fact that changed, marks subscriptions dirty. A task tells their connections,
+a few at a time, so that commands and their replies go on between them however many watch. Each
+connection builds the newest event when it can send one, so changes coalesce and a slow client
 delays nobody.
 """
 
@@ -9,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
+
+import trio
 
 from pi_workflows.base.errors import WorkflowsError
 from pi_workflows.kernel.order import Answer
@@ -19,6 +23,8 @@ from pi_workflows.views.session_view import SessionWork
 
 # Runs whose session is remembered; beyond them it is looked up again.
 _RUNS_REMEMBERED_MAX: Final = 4_096
+# Connections that are told before anything else goes on: half a millisecond of frames.
+_TOLD_AT_ONCE: Final = 16
 
 
 class SessionWindow(NamedTuple):
@@ -41,7 +47,7 @@ class Subscription:
         subscription_id: The client's name for it.
         run_id: The run that is watched; None for a session or the run list.
         connection_id: Whose it is.
-        wake: Called, without blocking, when there is something to tell.
+        tell: Called, without blocking, when there is something to tell.
         limit: How many runs a list shows; None is the default.
         revision: The presentation revision that the client has; None when it has none.
         window: The session that is watched; None for a run or the run list.
@@ -52,7 +58,7 @@ class Subscription:
     subscription_id: str
     run_id: str | None
     connection_id: str
-    wake: Callable[[], None]
+    tell: Callable[[], None]
     limit: int | None = None
     revision: int | None = None
     window: SessionWindow | None = None
@@ -88,6 +94,21 @@ class Hub:
         self._work: dict[str, SessionWork] = {}
         self._session_of = session_of
         self._sessions: dict[str, str | None] = {}
+        # Those to be told, each once, who waits longest first.
+        self._news: dict[Subscription, None] = {}
+        self._has_news = trio.Event()
+
+    async def run(self) -> None:
+        """Tell connections that there is something new, until cancelled."""
+        while True:
+            await self._has_news.wait()
+            self._has_news = trio.Event()
+            while self._news:
+                # What a commit also wakes goes first: the reply to the command.
+                await trio.lowlevel.checkpoint()
+                for subscription in tuple(islice(self._news, _TOLD_AT_ONCE)):
+                    self._news.pop(subscription, None)
+                    subscription.tell()
 
     @property
     def subscription_count(self) -> int:
@@ -157,11 +178,12 @@ class Hub:
             self._by_run.setdefault(subscription.run_id, set()).add(subscription)
         else:
             self._lists.add(subscription)
-        subscription.wake()
+        self._announce((subscription,))
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription; one that is not there is ignored."""
         self._lists.discard(subscription)
+        self._news.pop(subscription, None)
         if subscription.window is not None:
             session_id = subscription.window.session_id
             if _discarded(self._by_session, session_id, subscription):
@@ -183,16 +205,16 @@ class Hub:
 
     def session_changed(self, session_id: str) -> None:
         """Mark the watchers of a session whose coordinator is another one, or reported."""
-        _wake(self._by_session.get(session_id, ()))
+        self._announce(self._by_session.get(session_id, ()))
 
     def _mark(self, run_ids: Iterable[str]) -> None:
         """Mark the watchers of these runs, of their sessions, and of the list that shows them."""
         for run_id in run_ids:
             self._shared.pop(run_id, None)
-            _wake(self._by_run.get(run_id, ()))
+            self._announce(self._by_run.get(run_id, ()))
             if self._by_session:
                 self._mark_session(run_id)
-        _wake(self._lists)
+        self._announce(self._lists)
 
     def _mark_session(self, run_id: str) -> None:
         """Mark the watchers of the session that a run reserves."""
@@ -205,19 +227,19 @@ class Hub:
                 # Whose it is cannot be told now: everybody looks, and hears what there is to hear.
                 self._work.clear()
                 for watchers in self._by_session.values():
-                    _wake(watchers)
+                    self._announce(watchers)
                 return
         session_id = self._sessions[run_id]
         if session_id is not None:
             self._work.pop(session_id, None)
-            _wake(self._by_session.get(session_id, ()))
+            self._announce(self._by_session.get(session_id, ()))
 
-
-def _wake(watchers: Iterable[Subscription]) -> None:
-    """Mark subscriptions and wake their connections."""
-    for subscription in watchers:
-        subscription.is_dirty = True
-        subscription.wake()
+    def _announce(self, watchers: Iterable[Subscription]) -> None:
+        """Mark subscriptions, whose connections are told soon."""
+        for subscription in watchers:
+            subscription.is_dirty = True
+            self._news[subscription] = None
+            self._has_news.set()
 
 
 def _discarded(

@@ -123,6 +123,7 @@ class Lifetime:
         """Serve connections until the end of the server; accept them until it begins to end."""
         with self._connecting:
             async with trio.open_nursery() as connections:
+                connections.start_soon(self._services.hub.run)
                 with self._accepting:
                     await self._parts.listener.run(listener, connections)
                 await trio.sleep_forever()

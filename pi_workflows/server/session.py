@@ -3,11 +3,13 @@
 Three kinds of task in one nursery (the client protocol, "Subscriptions"): a reader, a writer, and
 one child a request, so that replies come in any order and a long command blocks nothing. The writer
 sends responses first, then builds the newest event of one dirty subscription at a time: never two
-events on the wire, never a queue of them.
+events on the wire, never a queue of them. While it rests, an event that the socket takes at once is
+sent without it.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -93,6 +95,8 @@ class Session:
         self._responses: deque[Response] = deque()
         self._subscriptions: dict[str, Subscription] = {}
         self._wake = trio.Event()
+        self._is_resting = False
+        self._unsent = b""
         self._scope = trio.CancelScope()
         self._fault: ProtocolViolation | None = None
         self._reading = trio.CancelScope()
@@ -166,7 +170,7 @@ class Session:
             subscription_id=subscription_id,
             run_id=run_id,
             connection_id=self.connection_id,
-            wake=self._wake_writer,
+            tell=self._tell,
             limit=limit,
             revision=revision,
             window=window,
@@ -253,7 +257,10 @@ class Session:
             self._wake = trio.Event()
             # A command's commit wakes this task and the one that answers the command: let it.
             await trio.lowlevel.checkpoint()
-            if self._responses:
+            if self._unsent:
+                data, self._unsent = self._unsent, b""
+                await self._send(data)
+            elif self._responses:
                 await self._send_responses()
             elif self._is_finishing:
                 if not self._unanswered:
@@ -262,7 +269,41 @@ class Session:
             elif (dirty := self._next_dirty()) is not None:
                 await self._send(self._event(dirty))
             else:
-                await self._wake.wait()
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait for something to send, while `_tell` may send events."""
+        self._is_resting = True
+        try:
+            await self._wake.wait()
+        finally:
+            self._is_resting = False
+
+    def _tell(self) -> None:
+        """Send the newest event as far as the socket takes it now; otherwise wake the writer."""
+        if self._is_resting and not self._wake.is_set() and not self._is_finishing:
+            dirty = self._next_dirty()
+            if dirty is None:
+                return
+            self._unsent = self._taken(self._event(dirty))
+            if not self._unsent:
+                return
+        self._wake_writer()
+
+    def _taken(self, data: bytes) -> bytes:
+        """Write what the socket takes without waiting; return the rest.
+
+        A frame that is written here costs a fifth of one that is awaited.
+        """
+        if not isinstance(self._stream, trio.SocketStream):
+            return data
+        try:
+            return data[os.write(self._stream.socket.fileno(), data) :]
+        except BlockingIOError:
+            return data
+        except OSError:
+            self._scope.cancel()
+            return b""
 
     async def _send_responses(self) -> None:
         """Send every response that is ready, and let as many requests in again."""
@@ -311,6 +352,9 @@ class Session:
 
     async def _send(self, data: bytes) -> None:
         """Write bytes; a client that takes them too slowly is given up."""
+        data = self._taken(data)
+        if not data:
+            return
         patience = trio.move_on_after(SLOW_CLIENT_MS / MS_PER_SECOND)
         try:
             with patience:
