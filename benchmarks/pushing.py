@@ -1,7 +1,7 @@
 """`view push`: how soon a subscriber has what a command changed, and what that costs the others.
 
-A command's patch is pushed from the moment of its reply, which is durable, until the subscriber's
-client has decoded it; one that is there before the reply took no time. The server, the subscribers
+A command's patch is pushed from the moment of its reply, which is durable, until the subscriber has
+the whole frame; one that is there before the reply took no time. The server, the subscribers
 and those who command are three processes, every client has its own connection.
 """
 

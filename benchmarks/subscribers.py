@@ -3,11 +3,15 @@
 `python -m benchmarks.subscribers SOCKET COUNT RUN…`: the subscribers watch the runs in turn. It
 says `ready` when each has its first view. Then it reads a line, the revision at which each run ends
 as an array, and answers with what each subscriber got until then: `[revision, when]`, by the clock
-that every process of the machine shares, in nanoseconds.
+that every process of the machine shares, in nanoseconds. It looks into the frames only at the end:
+a hundred clients have a hundred processors, and these here have one.
 """
 
 from __future__ import annotations
 
+import math
+import selectors
+import socket
 import subprocess
 import sys
 import time
@@ -15,16 +19,18 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple, cast
 
-import trio
-
 from benchmarks.service import Service
-from pi_workflows.base import canonical
+from pi_workflows.base import canonical, ids
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.version import package_version
-from pi_workflows.client.endpoint import Endpoint
-from pi_workflows.client.trio_client import TrioClient, open_client
+from pi_workflows.base.limits import SOCKET_READ_BYTES
+from pi_workflows.protocol import envelope
+from pi_workflows.protocol.envelope import Event, Request
+from pi_workflows.protocol.frames import FrameReader
+from pi_workflows.protocol.operations import Operation
 
 _PATIENCE_SECONDS: Final = 60
+_LOOK_SECONDS: Final = 0.1
+_GREETING: Final = 3
 
 
 class Frame(NamedTuple):
@@ -32,7 +38,7 @@ class Frame(NamedTuple):
 
     Attributes:
         revision: The presentation revision that it leads to.
-        at_ns: When it was decoded.
+        at_ns: When it was there.
     """
 
     revision: int
@@ -83,50 +89,80 @@ def subscribers(service: Service, count: int, run_ids: Sequence[str]) -> Generat
 
 
 class _Subscriber:
-    """One client and what it got."""
+    """One connection and what it got."""
 
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
-        self._changed = trio.Event()
-        self.frames: list[Json] = []
-        self._revision = 0
+    def __init__(self, socket_path: str, run_id: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(socket_path)
+        self._buffer = b""
+        self._lines: list[bytes] = []
+        self._at_ns: list[int] = []
+        watch = Request(
+            request_id="watch",
+            client_id=ids.random_id("client"),
+            operation=Operation.VIEW_RUN_WATCH,
+            idempotency_key=ids.random_id("key"),
+            payload={"subscriptionId": "watched"},
+            run_id=run_id,
+        )
+        self.socket.sendall(envelope.encode(watch))
+        # Hello, the reply, and the first view.
+        while len(self._lines) < _GREETING:
+            self.receive()
+        self._lines.clear()
+        self._at_ns.clear()
 
-    async def watch(self, client: TrioClient, *, task_status: trio.TaskStatus[None]) -> None:
-        """Keep each event with its time."""
-        subscription = await client.watch(self._run_id)
-        await client.next_event(subscription)
-        task_status.started()
-        while True:
-            event = await client.next_event(subscription)
-            at_ns = time.monotonic_ns()
-            assert event.revision is not None, event
-            self._revision = event.revision
-            self.frames.append([event.revision, at_ns])
-            self._changed.set()
+    def receive(self) -> None:
+        """Read once, and keep the frames that are complete with the time at which they are."""
+        data = self.socket.recv(SOCKET_READ_BYTES)
+        assert data, "the server closed a connection"
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        at_ns = time.monotonic_ns()
+        self._lines += lines
+        self._at_ns += [at_ns] * len(lines)
 
-    async def reach(self, revision: int) -> None:
-        """Wait until it has a revision."""
-        while self._revision < revision:
-            self._changed = trio.Event()
-            await self._changed.wait()
+    def has(self, revision: int) -> bool:
+        """Whether it got a revision."""
+        return bool(self._lines) and _revision(self._lines[-1]) >= revision
+
+    def frames(self) -> list[Json]:
+        """Return the revision and time of each frame."""
+        return [
+            [_revision(line), at_ns] for line, at_ns in zip(self._lines, self._at_ns, strict=True)
+        ]
 
 
-async def _main(socket_path: str, count: int, run_ids: Sequence[str]) -> None:
-    """Watch until the other process has asked."""
-    async with trio.open_nursery() as nursery:
-        watching = [_Subscriber(run_ids[number % len(run_ids)]) for number in range(count)]
-        for each in watching:
-            client = await open_client(nursery, Endpoint(socket_path, package_version()))
-            await nursery.start(each.watch, client)
-        _say(b"ready")
-        asked = await trio.to_thread.run_sync(sys.stdin.buffer.readline)
-        ends = cast("list[int]", canonical.decode(asked))
-        with trio.fail_after(_PATIENCE_SECONDS):
-            for number, each in enumerate(watching):
-                await each.reach(ends[number % len(ends)])
-        frames: list[Json] = [[*each.frames] for each in watching]
-        _say(canonical.encode(frames))
-        nursery.cancel_scope.cancel()
+def _revision(line: bytes) -> int:
+    """Return the revision of a frame, which is a whole patch or view."""
+    (frame,) = FrameReader().feed(line + b"\n")
+    event = envelope.decode_from_server(frame)
+    assert isinstance(event, Event), event
+    assert event.revision is not None, event
+    return event.revision
+
+
+def _main(socket_path: str, count: int, run_ids: Sequence[str]) -> None:
+    """Watch until the other process has asked, and all that it asks for is there."""
+    watching = [_Subscriber(socket_path, run_ids[at % len(run_ids)]) for at in range(count)]
+    selector = selectors.DefaultSelector()
+    for each in watching:
+        selector.register(each.socket, selectors.EVENT_READ, each)
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    _say(b"ready")
+    ends: list[int] = []
+    until = math.inf
+    while not ends or not all(each.has(ends[at % len(ends)]) for at, each in enumerate(watching)):
+        assert time.monotonic() < until, "a subscriber waits for a patch"
+        for key, _ in selector.select(_LOOK_SECONDS):
+            receiving = cast("_Subscriber | None", key.data)
+            if receiving is not None:
+                receiving.receive()
+            else:
+                ends = cast("list[int]", canonical.decode(sys.stdin.buffer.readline()))
+                until = time.monotonic() + _PATIENCE_SECONDS
+                selector.unregister(sys.stdin)
+    frames: list[Json] = [[*each.frames()] for each in watching]
+    _say(canonical.encode(frames))
 
 
 def _say(line: bytes) -> None:
@@ -136,4 +172,4 @@ def _say(line: bytes) -> None:
 
 
 if __name__ == "__main__":
-    trio.run(_main, sys.argv[1], int(sys.argv[2]), sys.argv[3:])
+    _main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
