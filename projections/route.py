@@ -1,14 +1,13 @@
 """Which projectors an event goes through. Live and replay call these and nothing else.
 
 `raise_revision` comes first, just before the event's row is appended; `apply_event` writes the
-domain rows, event
-by event; `apply_view` writes the viewer rows, once over the events that share one presentation
-revision.
+domain rows, event by event; `apply_flush` takes in what was appended to the session journals, which
+has no event; `apply_view` writes the viewer rows, once over what shares one presentation revision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias, TypeVar, cast
 
 from pi_workflows.base.sql import Projection
@@ -45,9 +44,13 @@ from pi_workflows.domain.run.events import (
     RunWaiting,
     RunWorkerNoProgress,
 )
-from projections import attempts, effects, lifecycle, requests, runs, updates
+from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
+from pi_workflows.domain.session.journal import Checkpoint, Flush, Progress
+from projections import attempts, effects, lifecycle, requests, runs, sessions, updates
+from projections.viewer import checkpoints as viewer_checkpoints
 from projections.viewer import deltas as viewer_deltas
 from projections.viewer import runs as viewer_runs
+from projections.viewer.change import Change
 
 EventT = TypeVar("EventT", bound=Event)
 _Projector: TypeAlias = Callable[[Stored, Event, Projection], None]
@@ -94,6 +97,9 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
         _row(EffectAmbiguous, effects.closed),
         _row(EffectCancelled, effects.closed),
         _row(EffectRecovered, effects.changed),
+        _row(SegmentOpened, sessions.opened),
+        _row(SegmentCompleted, sessions.ended),
+        _row(SegmentFailed, sessions.ended),
     )
 )
 
@@ -119,13 +125,40 @@ def apply_event(event: Stored, db: Projection) -> None:
         projector(event, event.fact, db)
 
 
-def apply_view(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
+def apply_flush(
+    flush: Flush,
+    progress: Iterable[Progress],
+    checkpoints: Iterable[Checkpoint],
+    at_ms: int,
+    db: Projection,
+) -> None:
+    """Take in rows that were appended to the session journals.
+
+    Args:
+        flush: The rows, which are there already.
+        progress: What each of their captures holds now.
+        checkpoints: The states at the boundaries that they crossed.
+        at_ms: When they were recorded.
+        db: The projection.
+
+    Raises:
+        AssertionError: A capture had ended, or held more before.
+    """
+    sessions.flushed(progress, db)
+    viewer_checkpoints.recorded(flush.run_id, checkpoints, at_ms, db)
+
+
+def apply_view(
+    view: ViewRef, events: tuple[Stored, ...], flush: Flush | None, at_ms: int, db: Projection
+) -> None:
     """Write the viewer rows of one command.
 
     Args:
         view: The run and its new presentation revision.
         events: The consecutive events that carry it.
+        flush: What was appended to the session journals under it; a command has one or the other.
+        at_ms: When the command was decided.
         db: The projection.
     """
-    viewer_runs.advanced(view, events, db)
-    viewer_deltas.recorded(view, events, db)
+    viewer_runs.advanced(view, at_ms, db)
+    viewer_deltas.recorded(view, Change.of(view.run_id, events, flush), at_ms, db)

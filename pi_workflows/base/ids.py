@@ -43,6 +43,15 @@ def request_id(run_id: str, attempt: str) -> str:
     return _derived("request", run_id, attempt)
 
 
+def segment_id(run_id: str, capture_key: str | None) -> str:
+    """Return the identity of a captured stretch of a session.
+
+    A run has one without a key, and one under each key.
+    """
+    parts = (run_id,) if capture_key is None else (run_id, capture_key)
+    return _derived("segment", *parts)
+
+
 def event_id(resource: str, revision: int) -> str:
     """Return the identity of the one event that gave a resource this revision.
 

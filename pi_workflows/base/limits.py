@@ -254,6 +254,25 @@ SEARCH_PAGE_BYTES_MAX: Final = 512 * _KIB
 # A value is searched this far: folding the case of more of it would hold up everybody else.
 SEARCH_VALUE_BYTES_MAX: Final = 256 * _KIB
 
+# --- Session capture -----------------------------------------------------------------------------
+
+# One batch of a recorder: what comes together within 25 ms, far below a group's bytes. A single
+# record may be larger, as far as its frame goes.
+SESSION_BATCH_RECORDS_MAX: Final = 256
+SESSION_BATCH_BYTES_MAX: Final = 256 * _KIB
+SESSION_RECORD_BYTES_MAX: Final = 1 * _MIB
+# Session events between two stored replay states: what a page folds at most, less one.
+SESSION_CHECKPOINT_EVENTS: Final = 256
+# What a replay state keeps open at once: a session streams one message at a time and runs a few
+# tools; beyond that the oldest are left out, so that no recorder can make the state grow.
+SESSION_MESSAGES_MAX: Final = 16
+SESSION_TOOLS_MAX: Final = 64
+SESSION_BLOCKS_MAX: Final = 128
+# The name of a role, a tool or a failure: a word, not a text.
+SESSION_WORD_CHARS_MAX: Final = 128
+# Tool calls that one turn may name.
+SESSION_TURN_TOOLS_MAX: Final = 1_024
+
 # --- Command line --------------------------------------------------------------------------------
 
 # Rows that `runs` shows.

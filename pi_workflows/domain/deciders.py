@@ -57,6 +57,16 @@ from pi_workflows.domain.run.ending import (
     settle_queue,
 )
 from pi_workflows.domain.run.start import RestartRun, StartRun, restart_run, start_run
+from pi_workflows.domain.session.capture import (
+    BindSession,
+    EndCapture,
+    RecordEntries,
+    RecordEvents,
+    bind_session,
+    end_capture,
+    record_entries,
+    record_events,
+)
 
 CommandT = TypeVar("CommandT", bound=Command)
 _Decider: TypeAlias = Callable[[Command, Context, Read], Decided]
@@ -94,6 +104,10 @@ DECIDERS: Final[Mapping[type[Command], _Decider]] = dict(
         _row(FinishRun, finish_run),
         _row(FailRun, fail_run),
         _row(SettleQueue, settle_queue),
+        _row(BindSession, bind_session),
+        _row(RecordEntries, record_entries),
+        _row(RecordEvents, record_events),
+        _row(EndCapture, end_capture),
     )
 )
 

@@ -40,6 +40,7 @@ from pi_workflows.domain.run.events import (
     RunWaiting,
     RunWorkerNoProgress,
 )
+from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 
 _KINDS: Final[tuple[type[Event], ...]] = (
     LeaseClaimed,
@@ -72,6 +73,9 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     EffectAmbiguous,
     EffectCancelled,
     EffectRecovered,
+    SegmentOpened,
+    SegmentCompleted,
+    SegmentFailed,
 )
 
 # In canonical JSON nothing else reads so: no text holds a bare quotation mark, and a value that

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome
+from pi_workflows.domain.session.journal import Flush
 
 ActorType: TypeAlias = Literal[
     "session", "host", "controller", "channel", "human", "policy", "control", "system"
@@ -167,6 +168,7 @@ class Decided:
             when there was
             nothing to change.
         blobs: Values that the drafts name.
+        flush: Rows of the session journals, which have no event; a command has drafts or a flush.
         receipt: What the caller is told.
         values: What a runner is told beside the receipt.
         outcome: `accepted`, or `adopted` when the same thing was already done.
@@ -175,6 +177,7 @@ class Decided:
 
     drafts: tuple[Draft, ...] = ()
     blobs: tuple[Blob, ...] = ()
+    flush: Flush | None = None
     receipt: Mapping[str, Json] = field(default_factory=dict[str, Json])
     values: Mapping[str, Json] | None = None
     outcome: Outcome = Outcome.ACCEPTED

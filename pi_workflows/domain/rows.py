@@ -27,6 +27,7 @@ RequestStatus: TypeAlias = Literal["pending", "settled", "cancelled"]
 EffectStatus: TypeAlias = Literal[
     "pending", "applying", "applied", "rejected", "ambiguous", "cancelled"
 ]
+SegmentStatus: TypeAlias = Literal["recording", "complete", "failed"]
 
 
 class Row(Fact):
@@ -196,6 +197,26 @@ class UpdateRow(Row):
     recorded_at: Integer
 
 
+class SegmentRow(Row):
+    """A row of `session_segments`, as it is when the capture begins."""
+
+    segment_id: str
+    run_id: str
+    attempt_id: str | None
+    capture_key: str | None
+    session_id: str
+    resource_id: str
+    binding_hash: str | None
+    status: SegmentStatus
+    entry_count: Integer
+    event_count: Integer
+    entry_digest: str
+    event_digest: str
+    failure_hash: str | None
+    created_at: Integer
+    finished_at: Integer | None
+
+
 class EffectRow(Row):
     """A row of `effects`, as it is when the effect is reserved."""
 
@@ -270,6 +291,17 @@ class RequestChange(Row):
     accepted_submission_id: str | None = None
     settled_at: Integer | None = None
     consumed_at: Integer | None = None
+
+
+class SegmentEnd(Row):
+    """The end of a capture, with the numbers of what it holds."""
+
+    segment_id: str
+    status: Literal["complete", "failed"]
+    entry_count: Integer
+    event_count: Integer
+    failure_hash: str | None
+    finished_at: Integer
 
 
 class EffectChange(Row):

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple, cast
 
 from pi_workflows.base import canonical
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
-from pi_workflows.base.limits import VALUE_DEPTH_MAX
+from pi_workflows.base.limits import SESSION_CHECKPOINT_EVENTS, VALUE_DEPTH_MAX
 from pi_workflows.base.sql import load
 from pi_workflows.domain.events import EVENTS, decode, named_blobs
+from pi_workflows.domain.session.checkpoints import session_event
+from pi_workflows.domain.session.reducer import ReplayState, fold
 from pi_workflows.kernel.findings import Findings
 from pi_workflows.kernel.progress import counted
 from pi_workflows.kernel.rules import EVENT_SHAPE, Owner
@@ -30,6 +32,7 @@ BLOB_DIGEST: Final = ("blobDigest", "A stored value is not the one its digest na
 BLOB_MEDIA: Final = ("blobMedia", "A stored value is not what its media type says")
 EVENT_DIGEST: Final = ("eventDigest", "An event is not the one its digest names")
 EVENT_BLOBS: Final = ("eventBlobs", "An event's links are not the values that it names")
+CHECKPOINTS: Final = ("checkpoints", "A replay state is not the one that its events lead to")
 VIEWER: Final = ("viewer", "A patch of a view has an unknown operation")
 
 _Progress = Callable[[int], None]
@@ -103,6 +106,20 @@ class _CapturedEvent(NamedTuple):
     recorded_at: int
 
 
+class _FoldedEvent(NamedTuple):
+    run_id: str
+    run_seq: int
+    event_type: str
+    message_id: str | None
+    tool_call_id: str | None
+    content: bytes
+
+
+class _State(NamedTuple):
+    event_seq: int
+    state_hash: bytes
+
+
 class _Blob(NamedTuple):
     digest: bytes
     media_type: str
@@ -168,6 +185,24 @@ def _running(rows: Iterable[_CapturedEntry | _CapturedEvent]) -> bytes:
     for row in rows:
         digest = entry_digest(digest, row._asdict())
     return digest
+
+
+def check_checkpoints(source: Snapshot, found: Findings, progress: _Progress) -> None:
+    """Note every replay state of a session that is not the one that its events lead to."""
+    events = source.each(_FoldedEvent, SQL["folded_events"])
+    for run_id, rows in groupby(counted(events, progress), itemgetter(0)):
+        states = dict(source.all(_State, SQL["checkpoints"], run_id=run_id))
+        if not all(states.get(seq) == digest for seq, digest in _states(rows)):
+            found.add(*CHECKPOINTS, partial(Owner(run_id).runs, source))
+
+
+def _states(rows: Iterable[_FoldedEvent]) -> Iterator[_State]:
+    """Yield the state at each boundary of one run's events, folded from the first of them."""
+    state = ReplayState()
+    for _, group in groupby(rows, lambda row: (row.run_seq - 1) // SESSION_CHECKPOINT_EVENTS):
+        state = fold(state, (session_event(*row[1:]) for row in group)).reduced()
+        if state.through_seq % SESSION_CHECKPOINT_EVENTS == 0:
+            yield _State(state.through_seq, state.blob().digest)
 
 
 def check_blobs(source: Snapshot, found: Findings, progress: _Progress) -> None:

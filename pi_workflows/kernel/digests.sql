@@ -21,6 +21,17 @@ SELECT segment_id, run_id, entry_digest, event_digest FROM session_segments
 SELECT segment_id, run_id, entry_seq, run_seq, entry_id, entry_hash, presentation_revision, recorded_at
 FROM session_entries WHERE segment_id = :segment_id ORDER BY entry_seq
 
+-- name: folded_events
+-- What the replay states of sessions are made of, run by run. A missing value is no JSON.
+SELECT e.run_id, e.run_seq, e.event_type, e.message_id, e.tool_call_id, coalesce(b.content, X'')
+FROM session_events AS e
+LEFT JOIN blobs AS b ON b.blob_hash = e.payload_hash
+ORDER BY e.run_id, e.run_seq
+
+-- name: checkpoints
+-- The replay states of a run.
+SELECT event_seq, state_hash FROM viewer_session_checkpoints WHERE run_id = :run_id
+
 -- name: captured_events
 -- The same of its timing journal.
 SELECT segment_id, run_id, event_seq, run_seq, event_type, node_id, attempt_id, turn_id, message_id, tool_call_id,

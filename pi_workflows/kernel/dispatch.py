@@ -24,6 +24,8 @@ from pi_workflows.domain.deciders import decide
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import Command, Context, Decided, Draft, Event, Stored, ViewRef
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.session.journal import Flush
+from pi_workflows.kernel.flush import Stamped, append_flush
 from pi_workflows.kernel.order import Answer, ClientIdentity, Order, WorkerIdentity
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.records import (
@@ -175,6 +177,7 @@ class _Execution:
     context: Context
     projectors: Projectors
     events: list[Stored] = field(default_factory=list[Stored])
+    flushes: list[Flush] = field(default_factory=list[Flush])
     views: dict[str, int] = field(default_factory=dict[str, int])
     revisions: dict[str, int] = field(default_factory=dict[str, int])
     receipt: dict[str, Json] = field(default_factory=dict[str, Json])
@@ -188,6 +191,8 @@ class _Execution:
             self.tx.put_blob(blob, self.context.at_ms)
         for draft in decided.drafts:
             self.events.append(self._append(draft))
+        if decided.flush is not None:
+            self._flush(decided.flush)
         self.receipt.update(decided.receipt)
         if decided.values is not None:
             self.values = dict(decided.values)
@@ -200,7 +205,9 @@ class _Execution:
         for run_id, revision in self.views.items():
             view = ViewRef(run_id=run_id, revision=revision)
             shown = tuple(event for event in self.events if event.fact.view == view)
-            self.projectors.apply_view(view, shown, self.tx.projection)
+            flush = Flush.joined(each for each in self.flushes if each.run_id == run_id)
+            assert not (shown and flush), f"{self.order.name}: events and a flush in one order"
+            self.projectors.apply_view(view, shown, flush, self.context.at_ms, self.tx.projection)
         return Answer(
             outcome=self.outcome,
             revision=self._revision(),
@@ -209,6 +216,13 @@ class _Execution:
             events=tuple(self.events),
             views=self.views,
         )
+
+    def _flush(self, flush: Flush) -> None:
+        """Append rows to the session journals."""
+        view = ViewRef(run_id=flush.run_id, revision=self._view(flush.run_id))
+        stamped = Stamped(flush, view, self.context.at_ms)
+        append_flush(self.tx, stamped, self.projectors)
+        self.flushes.append(flush)
 
     def _append(self, draft: Draft) -> Stored:
         """Append one event and project what its stored bytes say."""

@@ -9,11 +9,15 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob, MediaType
 from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.sql import load
 from pi_workflows.domain.events import decode, named_blobs
 from pi_workflows.domain.fact import CommandRef, Event, Stored, ViewRef
+from pi_workflows.domain.session.journal import EntryRow
+from pi_workflows.kernel.flush import Stamped, append_flush
+from pi_workflows.kernel.journals import Journals
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.log import events, high_water_mark
 from pi_workflows.store.records import StoredEvent
@@ -87,7 +91,9 @@ class Replay:
         self._source = source
         self._target = target
         self._projectors = projectors
-        self._events = events(source, of=of)
+        self._journals = Journals(source)
+        self._of = None if of is None else frozenset(of)
+        self._events = events(source, of=self._of)
         self._next = next(self._events, None)
         self._command: CommandRef | None = None
         self._view: ViewRef | None = None
@@ -116,6 +122,8 @@ class Replay:
                     if fact is None or self._next is None:
                         is_over = True
                         self._show(tx)
+                        if to_seq is None:
+                            self._flush_rest(tx)
                         break
                     self._apply(self._next, fact, tx)
                     self._next = next(self._events, None)
@@ -145,6 +153,9 @@ class Replay:
         )
         if fact.view != self._view:
             self._show(tx)
+            if fact.view is not None:
+                for flushed in self._journals.before(fact.view.run_id, fact.view.revision):
+                    self._flush(flushed, tx)
         names = named(event)
         self._copy_content(event, names, tx)
         try:
@@ -171,24 +182,53 @@ class Replay:
             raise Corrupt(f"The payload of event {event.event_seq} is another one.", code="replay")
         tx.restore_blob(payload, event.recorded_at_ms)
         for digest in names:
-            if digest in self._copied:
-                continue
-            blob = self._source.one(_StoredBlob, SQL["blob"], digest=digest)
-            if blob is None or hashlib.sha256(blob.content).digest() != digest:
+            if not self._copy(digest, tx):
                 raise Corrupt(
                     f"A value that event {event.event_seq} names is missing or is another one.",
                     code="replay",
                 )
-            tx.restore_blob(Blob(digest, blob.media_type, blob.content), blob.created_at)
-            if len(self._copied) == _COPIED_MAX:
-                self._copied.clear()
-            self._copied.add(digest)
+
+    def _copy(self, digest: bytes, tx: Transaction) -> bool:
+        """Store a value of the source; return whether the source has it as it is called."""
+        if digest in self._copied:
+            return True
+        blob = self._source.one(_StoredBlob, SQL["blob"], digest=digest)
+        if blob is None or hashlib.sha256(blob.content).digest() != digest:
+            return False
+        tx.restore_blob(Blob(digest, blob.media_type, blob.content), blob.created_at)
+        if len(self._copied) == _COPIED_MAX:
+            self._copied.clear()
+        self._copied.add(digest)
+        return True
+
+    def _flush_rest(self, tx: Transaction) -> None:
+        """Append what was captured after the last event of each run that was replayed."""
+        for stamped in self._journals.rest():
+            if self._of is None or ids.resource_id("run", stamped.view.run_id) in self._of:
+                self._flush(stamped, tx)
+
+    def _flush(self, stamped: Stamped, tx: Transaction) -> None:
+        """Append a flush as it is stored, and show it."""
+        for row in stamped.flush.rows():
+            digest = row.entry_hash if isinstance(row, EntryRow) else row.payload_hash
+            if not self._copy(digest, tx):
+                raise _unfit(stamped, "a value is missing or is another one")
+        try:
+            append_flush(tx, stamped, self._projectors)
+            self._projectors.apply_view(
+                stamped.view, (), stamped.flush, stamped.at_ms, tx.projection
+            )
+        except AssertionError as error:
+            raise _unfit(stamped, str(error)) from error
 
     def _show(self, tx: Transaction) -> None:
         """Write the viewer rows of the command that just ended."""
         if self._view is not None:
             try:
-                self._projectors.apply_view(self._view, tuple(self._shown), tx.projection)
+                at_ms = self._shown[-1].at_ms
+                self._projectors.apply_view(
+                    self._view, tuple(self._shown), None, at_ms, tx.projection
+                )
             except AssertionError as error:
                 raise Corrupt(
                     f"The view of run {self._view.run_id} skips revision {self._view.revision}.",
@@ -203,6 +243,16 @@ class _StoredBlob(NamedTuple):
     media_type: MediaType
     content: bytes
     created_at: int
+
+
+def _unfit(stamped: Stamped, reason: str) -> Corrupt:
+    """Return the error of a flush that does not lead to the rows that the schema demands."""
+    run_id, revision = stamped.view.run_id, stamped.view.revision
+    return Corrupt(
+        f"What run {run_id} captured under revision {revision} cannot be replayed: {reason}",
+        code="replay",
+        field=f"runs.{run_id}",
+    )
 
 
 def named(event: StoredEvent) -> tuple[bytes, ...]:

@@ -207,6 +207,7 @@ def _checks(
         return
     yield check(digests.check_patches, "viewer", "viewer")
     yield check(digests.check_journals, "journalDigest", "journalDigest")
+    yield check(digests.check_checkpoints, "checkpoints", "checkpoints")
     yield check(digests.check_blobs, "blobDigest", "blobDigest", "blobMedia")
     yield check(digests.check_events, "eventDigest", "eventDigest", "eventShape", "eventBlobs")
     yield _Check("replay", ("replay",), partial(_replay, source, scratch, projectors))

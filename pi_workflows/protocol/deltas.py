@@ -71,6 +71,7 @@ _TARGETS: Final[Mapping[str, _Target]] = {
     "conversation/entries:tail": _Target("/session/entryPage", section="entries", is_tail=True),
     "conversation/capture": _Target("/session/capture", members=None),
     "conversation/binding": _Target("/session/binding", members=None),
+    "conversation/integrity": _Target("/session/integrity", members=None),
     "inspector/settings": _members("settingsScopes", "settingsStart", "settingsTotal"),
     "inspector/follow_ups": _members("followUpQueue", "followUpStart", "followUpTotal"),
     "inspector/updates": _members("updates", "updateStart", "updateTotal"),

@@ -20,6 +20,7 @@ from pi_workflows.protocol import (
     runs,
     search,
     server,
+    sessions,
     state,
     views,
     workflows,
@@ -49,6 +50,7 @@ class Operation(StrEnum):
     VIEW_CONTENT = "view.content"
     VIEW_SEARCH = "view.search"
     WORKFLOW_MESSAGE_REPORT_BRANCH = "workflowMessage.reportBranch"
+    SESSION_RECORD = "session.record"
     WORKFLOW_LIST = "workflow.list"
     WORKFLOW_RESOLVE = "workflow.resolve"
     WORKFLOW_CHECK = "workflow.check"
@@ -140,6 +142,7 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.VIEW_CONTENT: Spec(_R, views.ViewContent, _RUN),
     Operation.VIEW_SEARCH: Spec(_R, search.ViewSearch, _RUN),
     Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: Spec(_R, coordination.ReportBranch, is_session=True),
+    Operation.SESSION_RECORD: Spec(_M, sessions.SessionRecord, _RUN, is_session=True),
     Operation.WORKFLOW_LIST: Spec(_R, workflows.WorkflowList),
     Operation.WORKFLOW_RESOLVE: Spec(_R, workflows.WorkflowResolve),
     Operation.WORKFLOW_CHECK: Spec(_R, workflows.WorkflowCheck),

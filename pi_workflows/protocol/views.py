@@ -37,10 +37,20 @@ DisplayStatus: TypeAlias = Literal[
 ]
 """What a person is told about a run."""
 
-WindowKind: TypeAlias = Literal["steps", "trace", "trace_at_step", "updates"]
+WindowKind: TypeAlias = Literal[
+    "steps", "trace", "trace_at_step", "updates", "session_entries", "session_events"
+]
 """What a window of a run holds. The cursor of `trace_at_step` is a step; of `trace` a `seq`."""
 
-PageKind: TypeAlias = Literal["steps", "trace", "trace_at_step", "updates", "aggregate"]
+PageKind: TypeAlias = Literal[
+    "steps",
+    "trace",
+    "trace_at_step",
+    "updates",
+    "session_entries",
+    "session_events",
+    "aggregate",
+]
 """What a page of a run holds: a window, or a reference to `aggregate`.
 
 That is `pi-workflows.run-aggregate.v1`: the newest output and result of every node and the run's
@@ -170,6 +180,7 @@ class RunPage(WireModel):
     graph_steps: Maybe[Many[AnyJson]] = None
     graph_cursor: Maybe[Count] = None
     taken_transitions: Maybe[Many[str]] = None
+    replay_checkpoint: AnyJson = None
 
 
 class ContentChunk(WireModel):

@@ -62,7 +62,7 @@ _READ: Final[Mapping[ConnectionKind, ActorType]] = {
 _RUN_COMMAND: Final = _READ
 _EFFECT: Final[Mapping[ConnectionKind, ActorType]] = {_CONTROL: "control", _OPERATOR: "human"}
 _SERVER: Final[Mapping[ConnectionKind, ActorType]] = {_CONTROL: "control", _OPERATOR: "control"}
-_BRANCH: Final[Mapping[ConnectionKind, ActorType]] = {_SESSION: "session"}
+_OWN_SESSION: Final[Mapping[ConnectionKind, ActorType]] = {_SESSION: "session"}
 
 MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.RUN_START: _RUN_COMMAND,
@@ -83,7 +83,8 @@ MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.VIEW_PAGE: _READ,
     Operation.VIEW_CONTENT: _READ,
     Operation.VIEW_SEARCH: _READ,
-    Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: _BRANCH,
+    Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: _OWN_SESSION,
+    Operation.SESSION_RECORD: _OWN_SESSION,
     Operation.WORKFLOW_LIST: _READ,
     Operation.WORKFLOW_RESOLVE: _READ,
     Operation.WORKFLOW_CHECK: _READ,
@@ -105,6 +106,7 @@ OWN_RUN: Final = frozenset(
         Operation.RUN_CANCEL,
         Operation.RUN_RESTART,
         Operation.CHECKPOINT_ANSWER,
+        Operation.SESSION_RECORD,
     }
 )
 """What a session may ask for about the runs of its own only."""

@@ -1,5 +1,5 @@
--- What no log gives again, of another database of the same schema, which is attached as `source`: values, receipts,
--- captured sessions, and the runners that the receipts name.
+-- What no rebuild gives again, of another database of the same schema, which is attached as `source`: values, receipts,
+-- and the runners that the receipts name.
 
 -- name: blobs
 -- The values that no event names.
@@ -13,12 +13,6 @@ INSERT INTO main.run_workers SELECT * FROM source.run_workers
 
 -- name: worker_messages
 INSERT INTO main.worker_messages SELECT * FROM source.worker_messages
-
--- name: session_entries
-INSERT INTO main.session_entries SELECT * FROM source.session_entries
-
--- name: session_events
-INSERT INTO main.session_events SELECT * FROM source.session_events
 
 -- name: run_view_content
 INSERT INTO main.run_view_content SELECT * FROM source.run_view_content

@@ -1,6 +1,7 @@
 -- name: named_content
--- A document that was generated for the run; or a value, if an event of the run or of one of its
--- effects names it: those links live as long as the run and lead an index.
+-- A document that was generated for the run; or a value, if an event of the run, of one of its effects or of its
+-- captures names it: those links live as long as the run and lead an index. What was captured stands in the session
+-- journals.
 SELECT byte_length, substr(content, :start + 1, :bytes_max)
 FROM run_view_content
 WHERE run_id = :run_id AND content_hash = :digest AND media_type = :media_type
@@ -8,13 +9,17 @@ UNION ALL
 SELECT b.byte_length, substr(b.content, :start + 1, :bytes_max)
 FROM runs AS r
 CROSS JOIN blobs AS b ON b.blob_hash = :digest AND b.media_type = :media_type
-WHERE r.run_id = :run_id AND EXISTS (
-    SELECT 1
-    FROM event_blobs AS n
-    CROSS JOIN events AS e ON e.event_seq = n.event_seq
-    LEFT JOIN effects AS f ON f.resource_id = e.resource_id
-    WHERE n.blob_hash = b.blob_hash
-      AND (e.resource_id = r.resource_id OR f.source_resource_id = r.resource_id))
+WHERE r.run_id = :run_id AND (
+    EXISTS (
+        SELECT 1
+        FROM event_blobs AS n
+        CROSS JOIN events AS e ON e.event_seq = n.event_seq
+        LEFT JOIN effects AS f ON f.resource_id = e.resource_id
+        LEFT JOIN session_segments AS s ON s.resource_id = e.resource_id
+        WHERE n.blob_hash = b.blob_hash
+          AND (e.resource_id = r.resource_id OR f.source_resource_id = r.resource_id OR s.run_id = r.run_id))
+    OR EXISTS (SELECT 1 FROM session_entries AS n WHERE n.entry_hash = b.blob_hash AND n.run_id = r.run_id)
+    OR EXISTS (SELECT 1 FROM session_events AS n WHERE n.payload_hash = b.blob_hash AND n.run_id = r.run_id))
 LIMIT 1
 
 -- name: value

@@ -13,8 +13,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from pi_workflows.base.canonical import Json
 
-PageName: TypeAlias = Literal["trace"]
-"""A page that grows at its end."""
+PageName: TypeAlias = Literal["entries", "session_events"]
+"""A page of a captured session, which grows at its end."""
 
 _MEMBER: Final = "$view"
 _ITEMS: Final = "$items"

@@ -15,6 +15,7 @@ from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.events import decode
 from pi_workflows.protocol.views import RunPage, WindowKind
+from pi_workflows.views.capture import entries_page, events_page, replay_checkpoint
 from pi_workflows.views.facts import RunFacts, run_facts
 from pi_workflows.views.graph import graph_at
 from pi_workflows.views.heads import Head, json_list, node_heads, step_total
@@ -65,13 +66,15 @@ def run_page(
         read: One consistent read.
         run_id: The run.
         kind: What it holds: `steps`; `trace`, or the trace where a step settled,
-            `trace_at_step`; `updates`, the newest of each type and key.
+            `trace_at_step`; `updates`, the newest of each type and key; what was captured of its
+            sessions, `session_entries` and `session_events`.
         cursor: The index of an item, from 0, or of the step; None is the end. In `trace` it is the
             `seq` of the last item that the caller has.
         expected_revision: The presentation revision that the page has to be of.
 
     Returns:
-        `pi-workflows.run-page.v1`. Steps carry the graph as it stood at the cursor.
+        `pi-workflows.run-page.v1`. Steps carry the graph as it stood at the cursor, session events
+        the replay state just before them.
 
     Raises:
         NotFound: There is no such run.
@@ -94,7 +97,11 @@ def run_page(
         case "updates":
             newest = [head.attempt_id for head in _heads(read, facts)]
             page = updates_page(read, run_id, newest, cursor=cursor)
-    return RunPage(
+        case "session_entries":
+            page = entries_page(read, run_id, cursor)
+        case "session_events":
+            page = events_page(read, run_id, cursor)
+    found = RunPage(
         run_id=run_id,
         revision=facts.revision,
         kind=kind,
@@ -106,6 +113,11 @@ def run_page(
         graph_cursor=graph.cursor if graph else None,
         taken_transitions=graph.transitions if graph else None,
     )
+    if kind != "session_events":
+        return found
+    # Null says that nothing came before.
+    replay = replay_checkpoint(read, run_id, page.start)
+    return found.model_copy(update={"replay_checkpoint": replay})
 
 
 def require_revision(facts: RunFacts, expected_revision: int | None) -> None:

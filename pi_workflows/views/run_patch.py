@@ -16,6 +16,15 @@ from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import FRAME_DEPTH_MAX, PATCH_BYTES_MAX
 from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.snapshot import Snapshot
+from pi_workflows.views.capture import (
+    Capture,
+    binding_document,
+    capture_document,
+    entry_items,
+    event_items,
+    integrity_document,
+    newest_capture,
+)
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
 from pi_workflows.views.graph import Graph, live_graph
 from pi_workflows.views.heads import Head, node_heads, step_total
@@ -85,18 +94,26 @@ def run_patch(
     is_whole = known.revisions == facts.revision - from_revision
     if not is_whole or known.patch_bytes > PATCH_BYTES_MAX:
         return None
+    try:
+        deltas = _deltas(read, facts, from_revision)
+    except _TooLargeError:
+        return None
     document: dict[str, Json] = {
         "schema": "pi-workflows.run-patch.v1",
         "runId": run_id,
         "fromRevision": from_revision,
         "toRevision": facts.revision,
         **process_members(read, facts, process),
-        "deltas": _deltas(read, facts, from_revision),
+        "deltas": deltas,
     }
     content = canonical.encode(document, depth_max=FRAME_DEPTH_MAX)
     if len(content) > PATCH_BYTES_MAX:
         return None
     return RunPatch(run_id, from_revision, facts.revision, content)
+
+
+class _TooLargeError(Exception):
+    """The items that were added are more than a patch may have; no more of them are read."""
 
 
 class _Known(NamedTuple):
@@ -133,6 +150,7 @@ class _Filling:
         self._read = read
         self._facts = facts
         self._shown: set[str] = set()
+        self._bytes_left = PATCH_BYTES_MAX
         self._trace_total = facts.run_revision
         self._trace_left = facts.run_revision
         self._stored: dict[bytes, Json] = {}
@@ -159,7 +177,7 @@ class _Filling:
             if pointer is not None:
                 if pointer not in self._shown:
                     self._shown.add(pointer)
-                    yield from self._member(pointer)
+                    yield from self._member(pointer, operation.get("path"))
             elif items is not None:
                 yield {**operation, "value": self._items(items)}
             elif newest is not None:
@@ -169,32 +187,45 @@ class _Filling:
             else:
                 yield operation
 
-    def _member(self, pointer: str) -> Iterator[Json]:
-        """Yield what gives a member of the view its value.
+    def _member(self, pointer: str, path: Json) -> Iterator[Json]:
+        """Yield what gives a member of the view, at a path of its target, its value.
 
         Of one that may be absent nobody but the reader knows whether it has it: it is set first.
         """
         if pointer in _MEMBERS:
-            yield {"op": "replace", "path": pointer, "value": _MEMBERS[pointer](self)}
+            yield {"op": "replace", "path": path, "value": _MEMBERS[pointer](self)}
         elif pointer.startswith(_STATE):
             value = self._state.get(pointer.removeprefix(_STATE))
-            yield {"op": "add", "path": pointer, "value": value}
+            yield {"op": "add", "path": path, "value": value}
             if value is None:
-                yield {"op": "remove", "path": pointer}
+                yield {"op": "remove", "path": path}
         else:
             raise _strange()
 
     def _items(self, items: Range) -> Json:
         """Return what a page got."""
-        match items.page:
-            case "trace":
-                return trace_items(self._read, self._facts, items.after, items.through)
+        run_id, (page, after, through) = self._facts.run_id, items
+        match page:
+            case "entries":
+                return self._fitting(entry_items(self._read, run_id, after, through))
+            case "session_events":
+                return self._fitting(event_items(self._read, run_id, after, through))
 
     def _newest(self, count: int) -> Json:
         """Return the last events of the trace that no later patch has shown."""
         self._trace_total = self._trace_left
         self._trace_left -= count
-        return trace_items(self._read, self._facts, self._trace_left, self._trace_total)
+        return self._fitting(
+            trace_items(self._read, self._facts, self._trace_left, self._trace_total)
+        )
+
+    def _fitting(self, items: list[Json]) -> list[Json]:
+        """Return items, encoded; stop where they are too many for a patch."""
+        contents = canonical.encode_each(items, depth_max=FRAME_DEPTH_MAX)
+        self._bytes_left -= sum(map(len, contents))
+        if self._bytes_left < 0:
+            raise _TooLargeError
+        return [canonical.fragment(content) for content in contents]
 
     @cached_property
     def _state(self) -> dict[str, Json]:
@@ -219,6 +250,26 @@ class _Filling:
     def graph(self) -> Graph:
         """Where it has been."""
         return live_graph(self._read, self._facts.run_id, self._heads, self.step_total)
+
+    @cached_property
+    def capture(self) -> Capture | None:
+        """Its newest capture."""
+        return newest_capture(self._read, self._facts.run_id)
+
+    @property
+    def binding_document(self) -> Json:
+        """What that is of."""
+        return binding_document(self._read, self._facts.run_id, self.capture)
+
+    @property
+    def capture_document(self) -> Json:
+        """How far it goes."""
+        return capture_document(self._read, self.capture)
+
+    @property
+    def integrity_document(self) -> Json:
+        """Whether what was captured is whole."""
+        return integrity_document(self._read, self._facts)
 
     @cached_property
     def updates(self) -> Page:
@@ -254,4 +305,7 @@ _MEMBERS: Final[Mapping[str, Callable[[_Filling], Json]]] = {
     "/updates": lambda filling: filling.updates.documents,
     "/updateStart": lambda filling: filling.updates.start,
     "/updateTotal": lambda filling: filling.updates.total,
+    "/session/binding": lambda filling: filling.binding_document,
+    "/session/capture": lambda filling: filling.capture_document,
+    "/session/integrity": lambda filling: filling.integrity_document,
 }

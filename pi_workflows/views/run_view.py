@@ -23,6 +23,7 @@ from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.display import Display
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.state import NODE_OUTCOME
+from pi_workflows.views.capture import session_member
 from pi_workflows.views.content import stored_value
 from pi_workflows.views.definition import definition_document
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
@@ -173,6 +174,7 @@ def _document(read: Read, parts: _Parts, budget: _Budget) -> dict[str, Json]:
         "updates": updates.documents,
         "updateStart": updates.start,
         "updateTotal": updates.total,
+        "session": session_member(read, facts, budget.page_bytes),
     }
 
 

@@ -38,6 +38,7 @@ from pi_workflows.domain.run.events import (
     RunWaiting,
     RunWorkerNoProgress,
 )
+from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 from pi_workflows.views import story_effects as effects
 from pi_workflows.views import story_runs as runs
 from pi_workflows.views.story_narrator import Narrator
@@ -90,8 +91,11 @@ TELLERS: Final[Mapping[type[Event], Teller]] = dict(
 )
 """How each kind of event is told."""
 
-QUIET: Final[frozenset[type[Event]]] = frozenset({RunQueueSettled, UpdateRecorded})
-"""What says nothing to people: the queue's bookkeeping, and progress, which later progress ends."""
+QUIET: Final[frozenset[type[Event]]] = frozenset(
+    {RunQueueSettled, UpdateRecorded, SegmentOpened, SegmentCompleted, SegmentFailed}
+)
+"""What says nothing to people: the queue's bookkeeping, progress, which later progress ends, and
+that a session is captured, which changes nothing for its run."""
 
 
 def tell(narrator: Narrator, fact: Event) -> None:

@@ -9,24 +9,47 @@ from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, U
 from pi_workflows.domain.fact import Event, Stored
 from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.run.events import RunEnded, RunEvent, RunResumeRequested, RunWaiting
+from pi_workflows.domain.session.events import SegmentEnded, SegmentOpened
+from pi_workflows.domain.session.journal import Flush
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The events of one command that belong to the run's own resource.
+    """What a command did.
 
     Attributes:
-        own: These events, in order, which are the newest of its trace; none when the command
-            changed only an effect of the run.
+        run_id: The run.
+        own: The events of the run's own resource, in order, which are the newest of its trace; none
+            when the command changed only an effect or a capture of the run.
+        captures: The captures that were opened.
+        ended: The captures that ended.
+        flush: What was appended to the session journals.
     """
 
+    run_id: str
     own: tuple[Stored, ...]
+    captures: tuple[SegmentOpened, ...] = ()
+    ended: tuple[SegmentEnded, ...] = ()
+    flush: Flush | None = None
 
     @classmethod
-    def of(cls, run_id: str, events: tuple[Stored, ...]) -> Change:
-        """Return the change that events of one command made; those of effects come along."""
+    def of(cls, run_id: str, events: tuple[Stored, ...], flush: Flush | None = None) -> Change:
+        """Return the change that one command made; events of effects come along."""
         resource_id = ids.resource_id("run", run_id)
-        return cls(tuple(event for event in events if event.resource_id == resource_id))
+        facts = tuple(event.fact for event in events)
+        return cls(
+            run_id,
+            tuple(event for event in events if event.resource_id == resource_id),
+            tuple(fact for fact in facts if isinstance(fact, SegmentOpened)),
+            tuple(fact for fact in facts if isinstance(fact, SegmentEnded)),
+            flush,
+        )
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether it concerns what was captured of a session alone."""
+        is_captured = self.flush is not None or bool(self.captures or self.ended)
+        return is_captured and not self.own
 
     @property
     def facts(self) -> tuple[Event, ...]:

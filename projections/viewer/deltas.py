@@ -13,14 +13,14 @@ from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.base.sql import Projection, load
-from pi_workflows.domain.fact import Stored, ViewRef
+from pi_workflows.domain.fact import ViewRef
 from projections.viewer.change import Change
 from projections.viewer.patches import Delta, deltas_of
 
 SQL: Final = load(__package__, "deltas.sql")
 
 
-def recorded(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
+def recorded(view: ViewRef, change: Change, at_ms: int, db: Projection) -> None:
     """Store the patches of one command, and let those go that nobody may continue from.
 
     The first revision is where every reader begins: it has no patches.
@@ -28,13 +28,12 @@ def recorded(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
     Args:
         view: The run and its new presentation revision; its other rows are as the command left
             them.
-        events: The command's events that carry it, in order; at least one.
+        change: What the command changed.
+        at_ms: When it was decided.
         db: The projection.
     """
     if view.revision == 1:
         return
-    change = Change.of(view.run_id, events)
-    at_ms = events[-1].at_ms
     deltas = tuple(deltas_of(change, db))
     stored = _inserted(view, deltas, at_ms, db)
     if stored < len(deltas):

@@ -13,8 +13,16 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pi_workflows.base.blob import Blob
+from pi_workflows.base.limits import PAGE_BYTES_MAX
 from pi_workflows.base.sql import Projection, load
-from pi_workflows.views.named import named_member, named_newest, named_total
+from pi_workflows.domain.session.checkpoints import boundaries
+from pi_workflows.views.named import (
+    PageName,
+    named_member,
+    named_newest,
+    named_range,
+    named_total,
+)
 from projections.viewer.change import Change
 
 SQL: Final = load(__package__, "patches.sql")
@@ -31,6 +39,8 @@ _GRAPH: Final = (
     "/takenTransitionTotal",
     "/graphCursor",
 )
+# The names of an item's members, its numbers and its commas.
+_ITEM_BYTES: Final = 128
 _NOTHING: Final = Blob.json([])
 # There are a few dozen; whatever a command did, its patches are among them.
 _PATCHES_KEPT_MAX: Final = 256
@@ -54,7 +64,8 @@ class Delta:
 
 def deltas_of(change: Change, db: Projection) -> Iterator[Delta]:
     """Yield the patches of a command: at most one for each target and key, and always one."""
-    yield Delta("summary", "", _replaced(_summary(change)))
+    if not change.is_capture:
+        yield Delta("summary", "", _replaced(_summary(change)))
     if change.own:
         yield Delta("graph", "", _replaced(_graph(change)))
     if change.settled:
@@ -65,6 +76,7 @@ def deltas_of(change: Change, db: Projection) -> Iterator[Delta]:
         yield Delta("inspector", "updates", _replaced(_UPDATES))
     if change.settled or change.has_ended:
         yield Delta("inspector", "aggregates:reload", _NOTHING)
+    yield from _session(change, db)
 
 
 def _summary(change: Change) -> Iterator[str]:
@@ -105,6 +117,64 @@ def _newest(count: int) -> Blob:
     )
 
 
+def _session(change: Change, db: Projection) -> Iterator[Delta]:
+    """Yield what changed in what is known of the run's sessions."""
+    flush = change.flush
+    if change.captures:
+        yield Delta("conversation", "binding", _whole("/session/binding"))
+    if change.is_capture:
+        yield Delta("conversation", "capture", _whole("/session/capture"))
+    if change.captures or change.ended or (change.has_ended and _is_captured(change, db)):
+        yield Delta("conversation", "integrity", _whole("/session/integrity"))
+    if flush is not None and flush.entries:
+        first, last = flush.entries[0].run_seq, flush.entries[-1].run_seq
+        yield Delta("conversation", "entries:tail", _tail("entries", first - 1, last))
+    if flush is not None and flush.events:
+        first, last = flush.events[0].run_seq, flush.events[-1].run_seq
+        yield _events(change.run_id, first - 1, last, db)
+
+
+def _events(run_id: str, after: int, through: int, db: Projection) -> Delta:
+    """Return what a page of session events has to do about more of them.
+
+    One that a boundary lies in, or too many bytes, is asked for again, with its own replay state.
+    """
+    size = db.one(
+        _Bytes,
+        SQL["event_bytes"],
+        run_id=run_id,
+        after=after,
+        through=through,
+        item_bytes=_ITEM_BYTES,
+    )
+    assert size is not None, "an aggregate without a row"
+    if boundaries(after, through) or size.value > PAGE_BYTES_MAX:
+        total = Blob.json([{"op": "replace", "path": "/total", "value": through}])
+        return Delta("timeline", "session:reload", total)
+    return Delta("timeline", "session:tail", _tail("session_events", after, through))
+
+
+def _is_captured(change: Change, db: Projection) -> bool:
+    """Whether anything of the run's sessions was captured."""
+    return db.one(_Found, SQL["is_captured"], run_id=change.run_id) is not None
+
+
+def _tail(page: PageName, after: int, through: int) -> Blob:
+    """Return the patch that puts items at the end of a page."""
+    return Blob.json(
+        [
+            {"op": "append", "path": "/items", "value": named_range(page, after, through)},
+            {"op": "replace", "path": "/total", "value": through},
+        ]
+    )
+
+
+@lru_cache(_PATCHES_KEPT_MAX)
+def _whole(pointer: str) -> Blob:
+    """Return the patch that gives a target, which is a member of the view, what it now is."""
+    return Blob.json([{"op": "replace", "path": "", "value": named_member(pointer)}])
+
+
 def _had_updates(change: Change, db: Projection) -> Iterator[bool]:
     """Yield for each attempt that began whether its node's progress is no longer shown."""
     for fact in change.started:
@@ -119,6 +189,10 @@ def _had_updates(change: Change, db: Projection) -> Iterator[bool]:
 
 
 class _Found(NamedTuple):
+    value: int
+
+
+class _Bytes(NamedTuple):
     value: int
 
 

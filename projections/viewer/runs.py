@@ -6,17 +6,17 @@ from typing import Final
 
 from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.base.sql import Projection, load
-from pi_workflows.domain.fact import Stored, ViewRef
+from pi_workflows.domain.fact import ViewRef
 
 SQL: Final = load(__package__, "runs.sql")
 
 
-def advanced(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
-    """Advance the cursor of the run that the events of one command changed.
+def advanced(view: ViewRef, at_ms: int, db: Projection) -> None:
+    """Advance the cursor of the run that one command changed.
 
     Args:
         view: The run and its new presentation revision.
-        events: The command's events that carry it, in order; at least one.
+        at_ms: When the command was decided.
         db: The projection.
 
     Raises:
@@ -27,5 +27,5 @@ def advanced(view: ViewRef, events: tuple[Stored, ...], db: Projection) -> None:
         run_id=view.run_id,
         revision=view.revision,
         floor=max(1, view.revision - VIEW_REVISIONS_KEPT + 1),
-        at_ms=events[-1].at_ms,
+        at_ms=at_ms,
     )

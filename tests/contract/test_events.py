@@ -35,6 +35,7 @@ from tests.kernel.harness import (
     try_effect,
 )
 from tests.kernel.rebuilt import assert_rebuilds
+from tests.kernel.recording import bind, complete, entries, failed
 
 ACTION: dict[str, Json] = {
     "type": "action",
@@ -66,6 +67,7 @@ def test_every_kind_of_event_has_its_stored_form(
     action(bench)
     manual(bench)
     endings(bench)
+    captures(bench)
     with bench.store.snapshot() as read:
         forms = {event.event_type: canonical.decode(event.payload) for event in events(read)}
     assert set(forms) == set(EVENTS)
@@ -149,6 +151,15 @@ def endings(bench: Harness) -> None:
         permit = bench.claim("stuck")
         bench.do(LoseRunner("stuck", 0, counted=True, detail="killed"), permit=permit)
         bench.clock.advance_ms(5_000)
+
+
+def captures(bench: Harness) -> None:
+    """A session that was captured to its end, and one whose recorder gave up."""
+    bench.do(bind("stuck"))
+    bench.do(entries([1, 2], "stuck"))
+    bench.do(complete(2, 0, "stuck"))
+    bench.do(bind("stuck", "again"))
+    bench.do(failed("stuck", "again"))
 
 
 def reserved(values: Json) -> str:

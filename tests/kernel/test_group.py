@@ -111,6 +111,7 @@ class FailingSettlement:
     """Projectors whose disk fails when the queue takes over a result."""
 
     raise_revision = staticmethod(route.raise_revision)
+    apply_flush = staticmethod(route.apply_flush)
     apply_view = staticmethod(route.apply_view)
 
     def apply_event(self, event: Stored, db: Projection) -> None:

@@ -21,6 +21,7 @@ from pi_workflows.kernel.order import Answer, Chore, Order
 from pi_workflows.store import volatile
 from pi_workflows.store.records import Permit
 from pi_workflows.store.transaction import Transaction
+from tests.kernel import recording
 from tests.kernel.harness import (
     CLAIM_MS,
     Harness,
@@ -263,6 +264,24 @@ def effect_cancelled(bench: Harness) -> Order:
 
 
 # Every event of a run is one that its watchers hear of; this says so, one by one.
+def segment_opened(bench: Harness) -> Order:
+    """Its session begins to be captured."""
+    bench.do(bench.start())
+    return bench.order(recording.bind())
+
+
+def segment_completed(bench: Harness) -> Order:
+    """Its session was captured."""
+    bench.submit(segment_opened(bench))
+    return bench.order(recording.complete(0, 0))
+
+
+def segment_failed(bench: Harness) -> Order:
+    """Its session could not be captured."""
+    bench.submit(segment_opened(bench))
+    return bench.order(recording.failed())
+
+
 WRITERS: Final[dict[str, Scene]] = {
     "run.queued": queued,
     "lease.claimed": claimed,
@@ -294,6 +313,9 @@ WRITERS: Final[dict[str, Scene]] = {
     "effect.ambiguous": effect_ambiguous,
     "effect.cancelled": effect_cancelled,
     "effect.recovered": effect_recovered,
+    "segment.opened": segment_opened,
+    "segment.completed": segment_completed,
+    "segment.failed": segment_failed,
 }
 
 

@@ -21,6 +21,17 @@ PAYLOADS: dict[Operation, dict[str, Json]] = {
     Operation.RUN_RESTART: {},
     Operation.CHECKPOINT_ANSWER: {"requestId": "r", "submissionId": "s"},
     Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: REPORT,
+    Operation.SESSION_RECORD: {
+        "action": "capture",
+        "capture": {
+            "schema": "pi-workflows.session-capture.v1",
+            "eventSchema": "pi-workflows.session-event.v1",
+            "status": "complete",
+            "eventCount": 0,
+            "entryCount": 0,
+            "lastEventSeq": 0,
+        },
+    },
 }
 
 

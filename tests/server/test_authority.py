@@ -42,6 +42,7 @@ _MATRIX = {
     "view.content": _READ,
     "view.search": _READ,
     "workflowMessage.reportBranch": "- session - - -",
+    "session.record": "- session - - -",
     "workflow.list": _READ,
     "workflow.resolve": _READ,
     "workflow.check": _READ,

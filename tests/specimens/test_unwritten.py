@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.sql import SqlValue
+from pi_workflows.domain.session.reducer import ReplayState
 from pi_workflows.store.capture import EMPTY_DIGEST, entry_digest
 from pi_workflows.store.driver import Connection, connect
 from tests.specimens.checked import check
@@ -18,6 +19,8 @@ from tests.specimens.checked import check
 VALUE = Blob.json({"kind": "sample"})
 PATCH = Blob.json([{"op": "replace", "path": "/status", "value": "running"}])
 CHECKPOINT_EVENTS = 256
+# Nothing is open after events of a kind that nobody writes.
+STATE = ReplayState(through_seq=CHECKPOINT_EVENTS).reduced().blob()
 
 
 def _row(table: str, columns: dict[str, SqlValue]) -> tuple[str, dict[str, SqlValue]]:
@@ -108,7 +111,7 @@ ROWS: tuple[tuple[str, dict[str, SqlValue]], ...] = (
       "event_count": CHECKPOINT_EVENTS, "entry_digest": bytes(32), "event_digest": bytes(32),
       "created_at": 1}),
     _row("viewer_session_checkpoints",
-     {"run_id": ":waits", "event_seq": CHECKPOINT_EVENTS, "state_hash": VALUE.digest,
+     {"run_id": ":waits", "event_seq": CHECKPOINT_EVENTS, "state_hash": STATE.digest,
       "recorded_at": 1}),
 )  # fmt: skip
 ENTRIES: tuple[dict[str, SqlValue], ...] = tuple(
@@ -209,7 +212,7 @@ def furnish(file: Path) -> None:
     with closing(connect(str(file))) as connection:
         # Resources without a log stand at revision 0 and generation 0, where nothing comes from.
         connection.pragma("ignore_check_constraints", 1)
-        for blob in (VALUE, PATCH):
+        for blob in (VALUE, PATCH, STATE):
             insert(
                 connection,
                 "blobs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,7 @@ BASES: Final = {
     ("conversation", "entries:tail"): "/session/entryPage",
     ("conversation", "capture"): "/session/capture",
     ("conversation", "binding"): "/session/binding",
+    ("conversation", "integrity"): "/session/integrity",
     ("inspector", "updates"): "",
     ("inspector", "aggregates:reload"): "",
 }
@@ -30,9 +32,14 @@ STALE: Final = {
         ("outputTotal",),
         ("resultTotal",),
     ),
+    "session:reload": (("session", "eventPage", "items"),),
 }
+# Pages that grow at their ends.
+PAGES: Final = (("tracePage",), ("session", "entryPage"), ("session", "eventPage"))
 PAGE_ITEMS_MAX: Final = 256
 _MISSING: Final = object()
+# Objects of the view whose members are compared one by one.
+_PARTS: Final = frozenset({("state",), ("session",), ("tracePage",)})
 
 
 @dataclass
@@ -93,6 +100,9 @@ class Reader:
         over = max(0, len(page["items"]) - PAGE_ITEMS_MAX)
         page["items"] = page["items"][over:]
         page["start"] += over
+        if over and base == "/session/eventPage":
+            # It is the state at an earlier beginning, as its `throughSeq` tells.
+            self.stale.add(("session", "replayCheckpoint"))
 
     def _apply(self, operation: Document, path: list[str]) -> None:
         holder, name = self._at(path[:-1]), path[-1]
@@ -110,6 +120,11 @@ class Reader:
                 raise AssertionError(other)
 
 
+def comparable(reader: Reader, now: Document) -> tuple[Document, Document]:
+    """Return a reader's view and the newest one, without what the reader knows to be stale."""
+    return _aligned(reader.view, now, reader.stale)
+
+
 def differences(view: Document, now: Document, stale: set[tuple[str, ...]]) -> list[str]:
     """Return the members by which a view differs from that of now.
 
@@ -119,33 +134,55 @@ def differences(view: Document, now: Document, stale: set[tuple[str, ...]]) -> l
         stale: Paths of what is not compared.
 
     Returns:
-        Their paths; of the trace those items are compared that both have, which is its end.
+        Their paths; of a page those items are compared that both have, which is its end.
     """
-    return [*_members(view, now, stale, ())]
+    return [*_members(*_aligned(view, now, stale), ())]
 
 
-def _members(
-    view: Document, now: Document, stale: set[tuple[str, ...]], above: tuple[str, ...]
-) -> Iterator[str]:
-    for name in sorted(view.keys() | now.keys()):
+def _members(here: Document, there: Document, above: tuple[str, ...]) -> Iterator[str]:
+    """Yield the paths of members that differ, as deep as both are objects of the view's own."""
+    for name in sorted(here.keys() | there.keys()):
         path = (*above, name)
-        if path in stale:
-            continue
-        here, there = view.get(name, _MISSING), now.get(name, _MISSING)
-        if path == ("state",):
-            yield from _members(here, there, stale, path)
-        elif path == ("tracePage",):
-            yield from _trace(here, there, stale)
-        elif here != there:
+        left, right = here.get(name, _MISSING), there.get(name, _MISSING)
+        if path in _PARTS and _MISSING not in (left, right):
+            yield from _members(left, right, path)
+        elif left != right:
             yield "/".join(path)
 
 
-def _trace(here: Document, there: Document, stale: set[tuple[str, ...]]) -> Iterator[str]:
-    if here["total"] != there["total"]:
-        yield "tracePage/total"
-    if ("tracePage", "items") in stale:
-        return
-    start = max(here["start"], there["start"])
-    ends = [page["items"][start - page["start"] :] for page in (here, there)]
-    if ends[0] != ends[1] or not ends[0]:
-        yield "tracePage/items"
+def _aligned(
+    view: Document, now: Document, stale: set[tuple[str, ...]]
+) -> tuple[Document, Document]:
+    """Return two views without what is stale.
+
+    Of a page both have the items that both can have; the replay state is one of the event page's
+    beginning.
+    """
+    left, right = copy.deepcopy(view), copy.deepcopy(now)
+    starts = [each["session"]["eventPage"]["start"] for each in (left, right)]
+    gone = set(stale)
+    if starts[0] != starts[1] or ("session", "eventPage", "items") in gone:
+        gone.add(("session", "replayCheckpoint"))
+    for page in PAGES:
+        _align(left, right, page, is_stale=(*page, "items") in gone)
+    for path in gone:
+        for each in (left, right):
+            _at(each, path[:-1]).pop(path[-1], None)
+    return left, right
+
+
+def _align(left: Document, right: Document, page: tuple[str, ...], *, is_stale: bool) -> None:
+    """Let two pages begin with the same item."""
+    start = max(_at(view, page)["start"] for view in (left, right))
+    for view in (left, right):
+        shown = _at(view, page)
+        shown["items"] = [] if is_stale else shown["items"][max(0, start - shown["start"]) :]
+        shown["start"] = start
+
+
+def _at(view: Document, path: tuple[str, ...]) -> Any:
+    """Return what a view has in a place."""
+    found: Any = view
+    for name in path:
+        found = found[name]
+    return found

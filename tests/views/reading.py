@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.protocol.views import PageKind, RunFilter, RunListPage
+from pi_workflows.protocol.views import RunFilter, RunListPage, WindowKind
 from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import run_list_page
@@ -31,7 +31,7 @@ def view(bench: Harness, run_id: str = "run-1", *, live: bool = False) -> Docume
 
 
 def page(
-    bench: Harness, kind: PageKind, cursor: int | None = None, run_id: str = "run-1"
+    bench: Harness, kind: WindowKind, cursor: int | None = None, run_id: str = "run-1"
 ) -> Document:
     """Return a page of a run."""
     with bench.store.snapshot() as read:
