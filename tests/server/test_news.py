@@ -21,7 +21,7 @@ from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.views.heads import SQL as GRAPH
 from pi_workflows.views.run_patch import SQL as PATCH
 from tests.server.bench import Bench, Peer, run, server
-from tests.server.servers import members
+from tests.server.coordinating import begin, members, watch
 from tests.views.costs import Cost, reading
 from tests.views.following import stale_paths
 from tests.views.patching import differences
@@ -76,15 +76,12 @@ def test_an_idle_subscription_reads_nothing(state_dir: Path) -> None:
         async with server(state_dir) as bench:
             store = bench.parts.services.store
             other = await bench.connect()
-            for run_id in ("run-1", "run-2"):
-                await bench.started(other, run_id)
+            for number in (1, 2):
+                await begin(bench, other, f"run-{number}", f"session-{number}")
             peers = [await bench.connect() for _ in range(20)]
             for peer in peers:
                 await _watch(peer)
-                await peer.ask(
-                    "view.session.watch", {"subscriptionId": "s", "sessionId": "local-run-1"}
-                )
-                await peer.event()
+                await watch(peer, "session-1")
             # Whose session the other run is has to be looked up once.
             await _change(bench, "run-2", 1, 2)
             await trio.testing.wait_all_tasks_blocked()
@@ -96,7 +93,14 @@ def test_an_idle_subscription_reads_nothing(state_dir: Path) -> None:
                 await _change(bench, "run-1", 1, 1)
                 await trio.testing.wait_all_tasks_blocked()
             assert cost.statements != []
-            assert all([(await peer.event()).event is EventKind.RUN_PATCH for peer in peers])
+            # Nor was anything sent to them: the first that they hear is this change.
+            for peer in peers:
+                told = [await peer.event(), await peer.event()]
+                assert {event.event for event in told} == {
+                    EventKind.RUN_PATCH,
+                    EventKind.SESSION_SNAPSHOT,
+                }
+                assert {event.revision for event in told} == {2}
 
     run(body)
 
