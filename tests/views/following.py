@@ -14,7 +14,10 @@ _SECTIONS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "steps": STALE["steps:reload"],
     "aggregates": STALE["aggregates:reload"],
     "trace": (("tracePage", "items"),),
+    "entries": (("session", "entryPage", "items"),),
+    "events": STALE["session:reload"],
 }
+_REPLAY: Final = ("session", "replayCheckpoint")
 
 
 def decoded(content: bytes) -> Any:
@@ -23,8 +26,16 @@ def decoded(content: bytes) -> Any:
 
 
 def stale_paths(mirror: RunMirror) -> set[tuple[str, ...]]:
-    """Return the paths of what a mirror says is older than the rest."""
-    return {path for section in mirror.stale for path in _SECTIONS[section]}
+    """Return the paths of what a mirror says is older than the rest.
+
+    The state before the first event of a page says itself before which one it is.
+    """
+    stale = {path for section in mirror.stale for path in _SECTIONS[section]}
+    view: Any = mirror.view
+    page, state = view["session"]["eventPage"], view["session"]["replayCheckpoint"]
+    if page["start"] != (0 if state is None else state["throughSeq"]):
+        stale.add(_REPLAY)
+    return stale
 
 
 class Follower:

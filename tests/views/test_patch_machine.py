@@ -24,15 +24,18 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.events import EVENTS
+from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.claim import FailLaunch
 from pi_workflows.domain.run.control import PauseRun, ResumeRun
 from pi_workflows.domain.run.state import open_attempt, run_state
+from pi_workflows.domain.session.capture import RecordEvents
 from pi_workflows.kernel.order import Answer, Order
 from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.run_patch import run_patch
 from pi_workflows.views.run_view import run_view
+from tests.kernel.recording import bind, complete, conversation, entries, failed
 from tests.kernel.recovery import recover
 from tests.kernel.test_machine import Machine
 from tests.kernel.workflows import WORKFLOWS
@@ -48,11 +51,12 @@ AGES: Final = (*[0] * 11, VIEW_REVISIONS_KEPT - 20)
 _IS_SOAK: Final = settings.get_current_profile_name() == "soak"
 COMMANDS_MIN: Final = 200_000 if _IS_SOAK else 5_000
 # What hypothesis draws is the same in every batch; what happens in `work` is not.
-EXAMPLES: Final = 16
+EXAMPLES: Final = 8
 BATCHES_MAX: Final = COMMANDS_MIN // 500
 STEPS: Final = 30
-# Captures of sessions have a machine of their own, in `test_capture_patch`.
-WRITTEN: Final = frozenset(name for name in EVENTS if not name.startswith("segment."))
+# Of sessions that are captured: what a recorder sends, and how much at once.
+RECORDS: Final = tuple(conversation(random.Random(4), 2_000))  # noqa: S311 - as below
+BATCHES: Final = (1, 1, 3, 20, 250)
 _DATA: Final = tuple(Blob.json({"label": "x" * size}) for size in (1, 400, 17_000))
 
 
@@ -77,6 +81,47 @@ class Tally:
     stale: set[str] = field(default_factory=set[str])
 
 
+@dataclass
+class Recorder:
+    """What captures the sessions of a run, one after the other.
+
+    Attributes:
+        run_id: The run.
+        key: Names the capture that is open; None while none is.
+        captures: How many there were.
+        entries: Entries that were sent of it.
+        events: Events that were sent of it.
+    """
+
+    run_id: str
+    key: str | None = None
+    captures: int = 0
+    entries: int = 0
+    events: int = 0
+
+    def next(self, chance: random.Random) -> Command:
+        """Return the next sending."""
+        key = self.key
+        if key is None:
+            self.captures += 1
+            self.key, self.entries, self.events = f"capture-{self.captures}", 0, 0
+            return bind(self.run_id, self.key)
+        fate, count = chance.random(), chance.choice(BATCHES)
+        if fate < 0.1:
+            self.key = None
+            if chance.random() < 0.5:
+                return failed(self.run_id, key)
+            return complete(self.entries, self.events, self.run_id, key)
+        if fate < 0.4:
+            first = self.entries + 1
+            self.entries += count % 40
+            text = "x" * chance.choice((1, 1, 90))
+            return entries(range(first, self.entries + 1), self.run_id, key, text)
+        batch = RECORDS[self.events : self.events + count]
+        self.events += len(batch)
+        return RecordEvents(self.run_id, key, batch)
+
+
 class PatchMachine(Machine):
     """A database under clients, runners, crashes and a clock that jumps, with watchers."""
 
@@ -89,6 +134,7 @@ class PatchMachine(Machine):
         self.views: dict[str, dict[int, bytes]] = {}
         self.chains: dict[str, list[Follower]] = {}
         self.changed: set[str] = set()
+        self.recorders: dict[str, Recorder] = {}
 
     # --- what happens besides --------------------------------------------------------------------
 
@@ -184,6 +230,16 @@ class PatchMachine(Machine):
         self.tally.commands += 1
         answer = self.bench.answer(*updates, permit=permit)
         self.note(answer)
+
+    @rule(data=st.data(), sendings=st.integers(1, 5))
+    def record(self, data: st.DataObject, sendings: int) -> None:
+        """A session of a run is captured, or a run whose end it outlives."""
+        run_id = data.draw(st.sampled_from(self.runs))
+        chance = random.Random(data.draw(st.integers(0, 2**16)))  # noqa: S311 - as above
+        recorder = self.recorders.setdefault(run_id, Recorder(run_id))
+        for _ in range(sendings):
+            answer = self.ask(recorder.next(chance))
+            assert answer.error is None, (answer.code, answer.error)
 
     def commit(self, *orders: Order, is_kept: bool = True) -> list[Answer]:
         """Commit orders in one group, and take in what came of them."""
@@ -309,8 +365,8 @@ def test_patches_lead_from_any_view_to_any_later_one(
         monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")  # noqa: S108 - as above
     tally = PatchMachine.tally = Tally()
     PatchMachine.batch = 0
-    while tally.commands < COMMANDS_MIN or tally.events != WRITTEN:
-        assert PatchMachine.batch < BATCHES_MAX, WRITTEN - tally.events
+    while tally.commands < COMMANDS_MIN or tally.events != set(EVENTS):
+        assert PatchMachine.batch < BATCHES_MAX, set(EVENTS) - tally.events
         run_state_machine_as_test(
             PatchMachine, settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS)
         )
@@ -318,5 +374,5 @@ def test_patches_lead_from_any_view_to_any_later_one(
     record_property("patches: commands", tally.commands)
     record_property("patches: pairs of views", tally.pairs)
     record_property("patches: chains", tally.chains)
-    # A trace is shown up to its end, so that it never is.
-    assert tally.stale == {"steps", "aggregates"}
+    # Pages of traces and of entries are shown up to their ends, so that they never are.
+    assert tally.stale == {"steps", "aggregates", "events"}
