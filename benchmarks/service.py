@@ -37,6 +37,8 @@ workflow = define_workflow(
     nodes={"ask": checkpoint(summary="How many?", output=Answer)},
 )
 '''
+# Short: a path to a socket has few bytes.
+_STATE: Final = "s"
 _LOOK_SECONDS: Final = 0.01
 _PATIENCE_SECONDS: Final = 60.0
 
@@ -50,7 +52,7 @@ class Service:
 
     def __init__(self, directory: Path) -> None:
         """Take over a server that was started; use `service`."""
-        self.socket_path = str(directory / "state" / "host" / "host.sock")
+        self.socket_path = str(directory / _STATE / "host" / "host.sock")
         self._project = directory / "project"
         self._workflow = self._project / "asking_workflow.py"
         self._run_ids: list[str] = []
@@ -101,7 +103,7 @@ def service(directory: Path) -> Generator[Service]:
         directory: Where its state and a project are made: on the disk that is measured.
     """
     directory = directory.resolve()
-    state = directory / "state"
+    state = directory / _STATE
     made = Service(directory)
     (directory / "project").mkdir(parents=True)
     (directory / "project" / "asking_workflow.py").write_text(_WORKFLOW, encoding="utf-8")

@@ -55,7 +55,7 @@ class Setting:
     @cached_property
     def service(self) -> Service:
         """A server of its own directory, which ends when everything is measured."""
-        return self.end.enter_context(service(self.directory / "service"))
+        return self.end.enter_context(service(self.directory))
 
     def even(self, at_scale_1: int) -> int:
         """Return an even number of commands, at least two."""

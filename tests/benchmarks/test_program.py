@@ -24,9 +24,7 @@ def measured(output: str) -> list[dict[str, canonical.Json]]:
     return lines
 
 
-def test_each_metric_gives_a_line_and_a_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every metric and the raw library beside it are told twice, and no file stays."""
     assert main(["--dir", str(tmp_path), "--scale", "0.002"]) == 0
     written = capsys.readouterr()
