@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -158,7 +157,7 @@ def _aligned(
     Of a page both have the items that both can have; the replay state is one of the event page's
     beginning.
     """
-    left, right = copy.deepcopy(view), copy.deepcopy(now)
+    left, right = _own(view), _own(now)
     starts = [each["session"]["eventPage"]["start"] for each in (left, right)]
     gone = set(stale)
     if starts[0] != starts[1] or ("session", "eventPage", "items") in gone:
@@ -169,6 +168,15 @@ def _aligned(
         for each in (left, right):
             _at(each, path[:-1]).pop(path[-1], None)
     return left, right
+
+
+def _own(view: Document) -> Document:
+    """Return a view whose members on the way to what is aligned are nobody else's."""
+    own = {**view}
+    for path in sorted({*_PARTS, *PAGES}, key=len):
+        holder = _at(own, path[:-1])
+        holder[path[-1]] = {**holder[path[-1]]}
+    return own
 
 
 def _align(left: Document, right: Document, page: tuple[str, ...], *, is_stale: bool) -> None:

@@ -45,7 +45,7 @@ PAIRS: Final = 8
 CHAINS: Final = 2
 FRAMES: Final = 6
 # How often somebody looks between two moves.
-LOOKS: Final = 0.05
+LOOKS: Final = 0.04
 # How many commands a run has behind it: at times almost as many as patches are kept.
 AGES: Final = (*[0] * 11, VIEW_REVISIONS_KEPT - 20)
 _IS_SOAK: Final = settings.get_current_profile_name() == "soak"
