@@ -60,7 +60,7 @@ def database(schema: str) -> apsw.Connection:
     connection.execute(schema)  # pyright: ignore[reportUnknownMemberType]
     content = connection.serialize("main")
     connection.execute("ATTACH ':memory:' AS source")  # pyright: ignore[reportUnknownMemberType]
-    connection.deserialize("source", content)
+    connection.deserialize("source", content)  # pyright: ignore[reportUnknownMemberType]
     return connection
 
 
