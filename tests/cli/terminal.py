@@ -77,9 +77,10 @@ class Terminal:
             os.dup2(nothing.fileno(), self._descriptor)
 
     def end(self) -> int:
-        """Read to the end and return the exit code."""
+        """Read to the end and return the exit code, or fail."""
+        deadline = time.monotonic() + _WAIT_S
         while self._read():
-            pass
+            assert time.monotonic() < deadline, f"it did not end:\n{self.text}"
         return self.child.wait(_WAIT_S)
 
     def _read(self) -> bool:
