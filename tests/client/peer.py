@@ -117,9 +117,13 @@ class Listener:
         threading.Thread(target=run, daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening and remove the socket, as a server does that ends."""
-        self._path.unlink(missing_ok=True)
-        self._socket.close()
+        """Stop listening and remove the socket, as a server does that ends; once.
+
+        The next server's socket may have the name by the second time.
+        """
+        if self._socket.fileno() >= 0:
+            self._path.unlink(missing_ok=True)
+            self._socket.close()
 
 
 @contextmanager
