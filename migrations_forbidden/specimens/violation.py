@@ -2,11 +2,14 @@
 
 Each file of `violations/` begins with comments that say what was done and, after `also:`, which
 other codes that violates too; statements follow, which find by data what they change. A file is
-called as the code, or as the code and, after a hyphen, one more way to violate it.
+called as the code, or as the code and, after a hyphen, one more way to violate it. A line `-- with:
+NAME` stands for the statements of `rows/NAME.sql`, and every file may use what `vocabulary.sql`
+gives it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
@@ -16,7 +19,8 @@ from typing import Final, NamedTuple
 
 from pi_workflows.store.driver import connect
 
-_FILES: Final = files("migrations_forbidden.specimens").joinpath("violations")
+_SPECIMENS: Final = files("migrations_forbidden.specimens")
+_WITH: Final = re.compile(r"^-- with: (?P<name>\w+)$", re.MULTILINE)
 _ALSO: Final = "-- also:"
 # A specimen keeps the runs that it is about in a table of its own connection.
 _HAS_VICTIM: Final = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'victim'"
@@ -45,13 +49,20 @@ class Specimen(NamedTuple):
 def specimens() -> Mapping[str, Specimen]:
     """Return every specimen by the name of its file."""
     found: dict[str, Specimen] = {}
-    for file in sorted(_FILES.iterdir(), key=lambda each: each.name):
-        name = file.name.removesuffix(".sql")
-        text = file.read_text(encoding="utf-8")
+    vocabulary = _text("vocabulary")
+    violations = _SPECIMENS.joinpath("violations").iterdir()
+    for name in sorted(file.name.removesuffix(".sql") for file in violations):
+        text = _text(f"violations/{name}")
         told = [line for line in text.split("\n") if line.startswith(_ALSO)]
         also = frozenset(code.strip() for line in told for code in line[len(_ALSO) :].split(","))
-        found[name] = Specimen(name.partition("-")[0], text, also)
+        statements = _WITH.sub(lambda line: _text(f"rows/{line['name']}"), text)
+        found[name] = Specimen(name.partition("-")[0], vocabulary + statements, also)
     return found
+
+
+def _text(path: str) -> str:
+    """Return a file of statements."""
+    return _SPECIMENS.joinpath(f"{path}.sql").read_text(encoding="utf-8")
 
 
 def violate(file: Path, name: str) -> tuple[str, ...]:

@@ -1,8 +1,5 @@
 -- A channel is said to have delivered what no effect did.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
-
 INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
 VALUES ('channel-x', 'channel', 'x', 0, 1, 1);
 INSERT INTO leases (resource_id, generation) VALUES ('channel-x', 0);

@@ -1,8 +1,6 @@
 -- A follow-up waits for a run that failed.
 -- also: terminalWork
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM runs WHERE status = 'failed' ORDER BY run_id LIMIT 1;
 

@@ -1,20 +1,9 @@
 -- A managed resource says that its run failed, which succeeded.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
 
-INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
-VALUES ('controller-one', 'controller', 'one', 0, 1, 1);
-INSERT INTO leases (resource_id, generation) VALUES ('controller-one', 0);
-INSERT INTO controller_resources (
-    controller_resource_id, resource_id, project_id, controller_name, resource_key, uid, generation, spec_hash,
-    status_hash, created_at, updated_at)
-VALUES (
-    'one', 'controller-one', NULL, 'deploys', 'x', 'uid-one', 1,
-    (SELECT digest FROM value),
-    (SELECT digest FROM value), 1, 1);
+-- with: controller
 INSERT INTO controller_workflows (
     request_id, controller_resource_id, request_key, workflow_name, input_fingerprint, reserved_run_id, run_id, status,
     created_at, updated_at)

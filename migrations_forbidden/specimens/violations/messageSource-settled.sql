@@ -1,8 +1,6 @@
 -- A message still asks a question that was answered.
 -- also: terminalWork
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT run_id, request_id FROM interactive_requests WHERE status = 'settled' ORDER BY run_id, request_id LIMIT 1;
 

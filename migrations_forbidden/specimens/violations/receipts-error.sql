@@ -1,7 +1,5 @@
 -- An accepted command has an error.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM host_commands WHERE operation = 'run.cancel' AND outcome = 'accepted' ORDER BY run_id LIMIT 1;
 

@@ -1,7 +1,5 @@
 -- A runner's message was accepted, and has an error.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT w.run_id, m.worker_epoch, m.message_id
 FROM worker_messages AS m JOIN run_workers AS w ON w.worker_epoch = m.worker_epoch

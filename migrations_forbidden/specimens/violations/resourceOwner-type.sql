@@ -1,7 +1,5 @@
 -- A follow-up belongs to the resource of settings.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
 

@@ -1,10 +1,6 @@
 -- A session has two open turns: its index is no longer unique while the second is put in.
 -- also: integrity
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
-CREATE TEMP TABLE first_run AS
-SELECT status, min(run_id) AS run_id FROM runs WHERE parent_run_id IS NULL GROUP BY status;
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM runs WHERE status IN ('completed', 'failed') ORDER BY run_id;
 

@@ -1,20 +1,11 @@
 -- A scope has a change that its revision does not count.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
 
 INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
 VALUES ('settings-x', 'settings', 'x', 0, 1, 1);
-INSERT INTO leases (resource_id, generation) VALUES ('settings-x', 0);
-INSERT INTO workflow_settings (
-    scope_id, resource_id, origin_run_id, active_run_id, mount_path, invocation, initial_hash, current_hash,
-    created_at, updated_at)
-SELECT 'x', 'settings-x', run_id, run_id, '', 1,
-       (SELECT digest FROM value),
-       (SELECT digest FROM value), 1, 1
-FROM victim;
+-- with: settings
 INSERT INTO workflow_setting_changes (
     change_id, scope_id, request_id, change_number, actor_type, source_type, patch_hash, before_hash, after_hash,
     accepted_at)

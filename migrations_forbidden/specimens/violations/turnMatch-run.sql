@@ -1,9 +1,5 @@
 -- A turn is said to be one of another run than its message.
 
-CREATE TEMP TABLE value AS
-SELECT min(blob_hash) AS digest, max(blob_hash) AS other FROM blobs WHERE media_type = 'application/json';
-CREATE TEMP TABLE first_run AS
-SELECT status, min(run_id) AS run_id FROM runs WHERE parent_run_id IS NULL GROUP BY status;
 CREATE TEMP TABLE victim AS
 SELECT run_id FROM runs WHERE status = 'completed' ORDER BY run_id LIMIT 1;
 
