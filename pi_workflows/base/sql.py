@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pi_workflows.base.blob import Blob
 
 SqlValue: TypeAlias = int | float | str | bytes | None
+Row: TypeAlias = tuple[SqlValue, ...]
 T = TypeVar("T")
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)$", re.MULTILINE)
@@ -33,6 +34,11 @@ class Statement:
 
     name: str
     text: str
+
+
+def plain(*values: SqlValue) -> Row:
+    """Return a row as a plain tuple: the shape of one whose columns are not known by name."""
+    return values
 
 
 class Rows(Protocol):

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias, cast
 
-from pi_workflows.base.sql import SqlValue, Statement, load
+from pi_workflows.base.sql import Row, SqlValue, Statement, load, plain
 from pi_workflows.kernel.progress import counted
 from pi_workflows.store.snapshot import Snapshot
 
 SQL: Final = load(__package__, "comparison.sql")
-Row: TypeAlias = tuple[SqlValue, ...]
 Key: TypeAlias = tuple[str, ...]
 
 # The arguments of a function, which hold commas of their own.
@@ -107,7 +106,7 @@ def differences(
     """
 
     def rows(side: Snapshot) -> Iterator[Row]:
-        return counted(side.each(_row, statement), progress)
+        return counted(side.each(plain, statement), progress)
 
     if _digest(rows(left)) != _digest(rows(right)):
         yield from _differing(statement, rows(left), rows(right))
@@ -122,11 +121,6 @@ def _digest(rows: Iterator[Row]) -> bytes:
     for row in rows:
         digest.update(f"{row!r}\n".encode())
     return digest.digest()
-
-
-def _row(*values: SqlValue) -> Row:
-    """Return a row as a plain tuple."""
-    return values
 
 
 def _differing(

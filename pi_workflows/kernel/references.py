@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from pi_workflows.base.sql import SqlValue, load
+from pi_workflows.base.sql import load, plain
 from pi_workflows.kernel.comparison import selected_columns
 from pi_workflows.kernel.findings import Findings
 from pi_workflows.kernel.ownership import runs_of
@@ -49,11 +49,6 @@ def check_references(source: Snapshot, found: Findings, progress: Callable[[int]
 def _runs(source: Snapshot, dangling: _Dangling) -> tuple[str, ...]:
     """Return the runs of a row that is known by its number."""
     statement = _OF_TABLE[dangling.table]
-    values = source.one(_values, statement, row=dangling.row)
+    values = source.one(plain, statement, row=dangling.row)
     key = dict(zip(selected_columns(statement), values or (), strict=True))
     return runs_of((source,), dangling.table, key)
-
-
-def _values(*values: SqlValue) -> tuple[SqlValue, ...]:
-    """Return a row as a plain tuple."""
-    return values

@@ -18,8 +18,8 @@ from pi_workflows.store.errors import translate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pi_workflows.base.sql import SqlValue, Statement
-    from pi_workflows.store.driver import Connection, Cursor, Row, Values
+    from pi_workflows.base.sql import Row, SqlValue, Statement
+    from pi_workflows.store.driver import Connection, Cursor, Values
 
 # Comment lines and white space before a statement's first word.
 _QUERY: Final = re.compile(r"(?:\s|--[^\n]*\n)*(?:SELECT|WITH|VALUES)\b", re.IGNORECASE)

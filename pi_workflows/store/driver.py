@@ -11,9 +11,8 @@ from typing import Protocol, TypeAlias, cast
 
 import apsw
 
-from pi_workflows.base.sql import SqlValue
+from pi_workflows.base.sql import Row, SqlValue
 
-Row: TypeAlias = tuple[SqlValue, ...]
 Values: TypeAlias = Mapping[str, SqlValue] | Sequence[SqlValue]
 Authorizer: TypeAlias = Callable[[int, str | None, str | None, str | None, str | None], int]
 

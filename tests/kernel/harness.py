@@ -9,7 +9,7 @@ from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome
-from pi_workflows.base.sql import SqlValue, Statement
+from pi_workflows.base.sql import Statement, plain
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.attempt.boundary import FinishAttempt, StartAttempt, WaitForInput
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
@@ -230,7 +230,7 @@ class Harness:
     def dump(self, table: str) -> list[tuple[object, ...]]:
         """Return every row of a table; only tests look at a database so directly."""
         with self.store.snapshot() as snapshot:
-            return list(snapshot.each(_row, _everything(table)))
+            return list(snapshot.each(plain, _everything(table)))
 
 
 def begin(
@@ -313,11 +313,6 @@ def settle(effect_id: str, outcome: str = "applied", number: int = 1) -> SettleE
         result=Blob.json({"id": 7}) if outcome == "applied" else None,
         failure=Failure("refused", "no") if outcome == "rejected" else None,
     )
-
-
-def _row(*values: SqlValue) -> tuple[SqlValue, ...]:
-    """Return a row as a plain tuple."""
-    return values
 
 
 def _everything(table: str) -> Statement:

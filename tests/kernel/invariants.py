@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, NamedTuple
 
-from pi_workflows.base.sql import Statement
+from pi_workflows.base.sql import Statement, plain
 from pi_workflows.kernel.order import Answer
 from pi_workflows.store.snapshot import Snapshot
 
@@ -131,7 +131,7 @@ def faults(read: Snapshot) -> list[tuple[Standing, list[str]]]:
 
 def lasting(read: Snapshot) -> dict[str, set[tuple[object, ...]]]:
     """Return everything that may never change or go again."""
-    return {name: set(read.each(_row, statement)) for name, statement in _LASTING.items()}
+    return {name: set(read.each(plain, statement)) for name, statement in _LASTING.items()}
 
 
 def forgotten(
@@ -149,8 +149,3 @@ def doubled(answer: Answer) -> dict[tuple[str, str], int]:
         if event.fact.command is not None
     )
     return {key: count for key, count in given.items() if count > 1}
-
-
-def _row(*values: object) -> tuple[object, ...]:
-    """Return a row as a plain tuple."""
-    return values

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pi_workflows.base import ids
 from pi_workflows.base.errors import Outcome, OwnershipLost
+from pi_workflows.base.sql import plain
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.claim import ClaimRun, FailLaunch, LoseRunner
@@ -452,12 +453,7 @@ def _last(of: Sequence[int]) -> int:
 
 def _image(read: Snapshot) -> dict[str, list[tuple[object, ...]]]:
     """Return every row that the log gives."""
-    return {name: list(read.each(_row, statement)) for name, statement in COMPARED.items()}
-
-
-def _row(*values: object) -> tuple[object, ...]:
-    """Return a row as a plain tuple."""
-    return values
+    return {name: list(read.each(plain, statement)) for name, statement in COMPARED.items()}
 
 
 def _forged(permit: Permit) -> tuple[Permit, ...]:

@@ -21,7 +21,7 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock
 from pi_workflows.base.errors import Outcome
-from pi_workflows.base.sql import SqlValue, Statement
+from pi_workflows.base.sql import SqlValue, Statement, plain
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.domain.run.start import Source, StartRun
 from pi_workflows.kernel.dispatch import Host
@@ -353,10 +353,10 @@ class Stage:
     def rows(self, table: str) -> list[dict[str, SqlValue]]:
         """Return every row of a table; only tests look at a database so directly."""
         with self.store.snapshot() as read:
-            names = [name for (name,) in read.each(_row, _columns(table))]
+            names = [name for (name,) in read.each(plain, _columns(table))]
             return [
                 dict(zip(map(str, names), row, strict=True))
-                for row in read.each(_row, _everything(table))
+                for row in read.each(plain, _everything(table))
             ]
 
     def row(self, table: str) -> dict[str, SqlValue]:
@@ -473,11 +473,6 @@ def end_of(
 def finish_of(output: Json = None) -> wire.FinishRun:
     """Return the command that completes a run."""
     return wire.FinishRun.model_validate({"outcome": "completed", "output": {"json": output}})
-
-
-def _row(*values: SqlValue) -> tuple[SqlValue, ...]:
-    """Return a row as a plain tuple."""
-    return values
 
 
 def _everything(table: str) -> Statement:
