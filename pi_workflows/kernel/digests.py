@@ -15,6 +15,7 @@ from pi_workflows.base.limits import SESSION_CHECKPOINT_EVENTS, VALUE_DEPTH_MAX
 from pi_workflows.base.sql import load
 from pi_workflows.domain.events import EVENTS, decode, named_blobs
 from pi_workflows.domain.session.checkpoints import session_event
+from pi_workflows.domain.session.journal import EntryRow, EventRow, Kept, kept_entry, kept_event
 from pi_workflows.domain.session.reducer import ReplayState, fold
 from pi_workflows.kernel.findings import Findings
 from pi_workflows.kernel.progress import counted
@@ -79,33 +80,6 @@ class _Capture(NamedTuple):
     event_digest: bytes
 
 
-class _CapturedEntry(NamedTuple):
-    segment_id: str
-    run_id: str
-    entry_seq: int
-    run_seq: int
-    entry_id: str
-    entry_hash: bytes
-    presentation_revision: int
-    recorded_at: int
-
-
-class _CapturedEvent(NamedTuple):
-    segment_id: str
-    run_id: str
-    event_seq: int
-    run_seq: int
-    event_type: str
-    node_id: str | None
-    attempt_id: str | None
-    turn_id: str | None
-    message_id: str | None
-    tool_call_id: str | None
-    payload_hash: bytes
-    presentation_revision: int
-    recorded_at: int
-
-
 class _FoldedEvent(NamedTuple):
     run_id: str
     run_seq: int
@@ -159,8 +133,8 @@ def check_journals(source: Snapshot, found: Findings, progress: _Progress) -> No
             found.add(*JOURNAL_DIGEST, partial(Owner(receipt.run_id).runs, source))
     for capture in source.each(_Capture, SQL["captures"]):
         key = {"segment_id": capture.segment_id}
-        entries = source.each(_CapturedEntry, SQL["captured_entries"], **key)
-        events = source.each(_CapturedEvent, SQL["captured_events"], **key)
+        entries = source.each(kept_entry, SQL["captured_entries"], **key)
+        events = source.each(kept_event, SQL["captured_events"], **key)
         is_sound = _gives(capture.entry_digest, partial(_running, counted(entries, progress)))
         if not is_sound or not _gives(
             capture.event_digest, partial(_running, counted(events, progress))
@@ -179,11 +153,11 @@ def _gives(digest: bytes, compute: Callable[[], bytes]) -> bool:
         return False
 
 
-def _running(rows: Iterable[_CapturedEntry | _CapturedEvent]) -> bytes:
+def _running(rows: Iterable[Kept[EntryRow] | Kept[EventRow]]) -> bytes:
     """Return the running digest over the rows of a capture."""
     digest = EMPTY_DIGEST
     for row in rows:
-        digest = entry_digest(digest, row._asdict())
+        digest = entry_digest(digest, row.columns)
     return digest
 
 

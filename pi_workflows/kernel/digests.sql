@@ -18,7 +18,7 @@ SELECT segment_id, run_id, entry_digest, event_digest FROM session_segments
 
 -- name: captured_entries
 -- What a capture holds, in the order in which it was appended.
-SELECT segment_id, run_id, entry_seq, run_seq, entry_id, entry_hash, presentation_revision, recorded_at
+SELECT segment_id, entry_seq, run_seq, entry_id, entry_hash, run_id, presentation_revision, recorded_at
 FROM session_entries WHERE segment_id = :segment_id ORDER BY entry_seq
 
 -- name: folded_events
@@ -34,8 +34,8 @@ SELECT event_seq, state_hash FROM viewer_session_checkpoints WHERE run_id = :run
 
 -- name: captured_events
 -- The same of its timing journal.
-SELECT segment_id, run_id, event_seq, run_seq, event_type, node_id, attempt_id, turn_id, message_id, tool_call_id,
-       payload_hash, presentation_revision, recorded_at
+SELECT segment_id, event_seq, run_seq, event_type, node_id, attempt_id, turn_id, message_id, tool_call_id,
+       payload_hash, run_id, presentation_revision, recorded_at
 FROM session_events WHERE segment_id = :segment_id ORDER BY event_seq
 
 -- name: blobs

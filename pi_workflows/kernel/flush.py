@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pi_workflows.base.sql import SqlValue, load
+from pi_workflows.base.sql import load
 from pi_workflows.domain.fact import ViewRef
 from pi_workflows.domain.session.checkpoints import crossed
-from pi_workflows.domain.session.journal import Checkpoint, EntryRow, Flush, JournalRow, Progress
+from pi_workflows.domain.session.journal import (
+    Checkpoint,
+    EntryRow,
+    Flush,
+    JournalRow,
+    Kept,
+    Progress,
+)
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.store.capture import append_entry, append_event, entry_digest
 from pi_workflows.store.transaction import Transaction
@@ -66,12 +72,7 @@ def _progress(tx: Transaction, segment_id: str) -> Progress:
 
 def _appended(tx: Transaction, before: Progress, row: JournalRow, stamped: Stamped) -> Progress:
     """Append a row, and return what its capture holds then."""
-    columns: Mapping[str, SqlValue] = {
-        **row._asdict(),
-        "run_id": stamped.view.run_id,
-        "presentation_revision": stamped.view.revision,
-        "recorded_at": stamped.at_ms,
-    }
+    columns = Kept(row, stamped.view.run_id, stamped.view.revision, stamped.at_ms).columns
     if isinstance(row, EntryRow):
         append_entry(tx, columns)
         assert row.entry_seq == before.entry_count + 1, f"{row.segment_id}: a gap in its entries"

@@ -5,46 +5,25 @@ A flush is the rows of one run with one presentation revision (the decision on r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
+from pi_workflows.base import ids
 from pi_workflows.base.limits import EVENTS_SLICE_MAX
 from pi_workflows.base.sql import Read, Statement, load
 from pi_workflows.domain.fact import ViewRef
-from pi_workflows.domain.session.journal import EntryRow, EventRow, Flush
+from pi_workflows.domain.session.journal import (
+    Flush,
+    JournalRowT,
+    Kept,
+    kept_entry,
+    kept_event,
+)
 from pi_workflows.kernel.flush import Stamped
 
 SQL: Final = load(__package__, "journals.sql")
-
-
-class _Entry(NamedTuple):
-    segment_id: str
-    entry_seq: int
-    run_seq: int
-    entry_id: str
-    entry_hash: bytes
-    revision: int
-    at_ms: int
-
-
-class _Event(NamedTuple):
-    segment_id: str
-    event_seq: int
-    run_seq: int
-    event_type: str
-    node_id: str | None
-    attempt_id: str | None
-    turn_id: str | None
-    message_id: str | None
-    tool_call_id: str | None
-    payload_hash: bytes
-    revision: int
-    at_ms: int
-
-
-_Row = TypeVar("_Row", _Entry, _Event)
 
 
 @dataclass(slots=True)
@@ -65,16 +44,18 @@ class _Place:
 class Journals:
     """The flushes that a rebuild has not taken yet. Of a run without any it knows nothing."""
 
-    def __init__(self, source: Read) -> None:
+    def __init__(self, source: Read, *, of: Container[str] | None = None) -> None:
         """Begin before the first flush of each run.
 
         Args:
             source: One consistent read that lasts as long as this does.
+            of: The resources of the runs that are wanted; None wants all.
         """
         self._source = source
         self._places: dict[str, _Place] = {}
         for run_id in source.all(str, SQL["runs"]):
-            self._move(run_id, 0, 0)
+            if of is None or ids.resource_id("run", run_id) in of:
+                self._move(run_id, 0, 0)
 
     def before(self, run_id: str, revision: int) -> Iterator[Stamped]:
         """Yield a run's next flushes below a presentation revision, in their order."""
@@ -89,34 +70,37 @@ class Journals:
 
     def _take(self, run_id: str, place: _Place) -> Stamped:
         """Return the next flush of a run, and go on behind it."""
-        entries = self._flushed(_Entry, SQL["entries"], run_id, place.entry_seq, place.revision)
-        events = self._flushed(_Event, SQL["events"], run_id, place.event_seq, place.revision)
+        entries = self._flushed(kept_entry, SQL["entries"], run_id, place.entry_seq, place.revision)
+        events = self._flushed(kept_event, SQL["events"], run_id, place.event_seq, place.revision)
         self._move(
             run_id,
-            entries[-1].run_seq if entries else place.entry_seq,
-            events[-1].run_seq if events else place.event_seq,
+            entries[-1].row.run_seq if entries else place.entry_seq,
+            events[-1].row.run_seq if events else place.event_seq,
         )
         flush = Flush(
-            run_id,
-            tuple(EntryRow(*row[:-2]) for row in entries),
-            tuple(EventRow(*row[:-2]) for row in events),
+            run_id, tuple(kept.row for kept in entries), tuple(kept.row for kept in events)
         )
         at_ms = entries[0].at_ms if entries else events[0].at_ms
         return Stamped(flush, ViewRef(run_id=run_id, revision=place.revision), at_ms)
 
     def _flushed(
-        self, shape: type[_Row], statement: Statement, run_id: str, after: int, revision: int
-    ) -> list[_Row]:
+        self,
+        shape: Callable[..., Kept[JournalRowT]],
+        statement: Statement,
+        run_id: str,
+        after: int,
+        revision: int,
+    ) -> list[Kept[JournalRowT]]:
         """Return the next rows of a journal, as far as they have one presentation revision."""
-        found: list[_Row] = []
+        found: list[Kept[JournalRowT]] = []
         while True:
             rows = self._source.all(
                 shape, statement, run_id=run_id, after=after, rows=EVENTS_SLICE_MAX
             )
-            found += takewhile(lambda row: row.revision == revision, rows)
+            found += takewhile(lambda kept: kept.revision == revision, rows)
             if len(rows) < EVENTS_SLICE_MAX or found[-1:] != rows[-1:]:
                 return found
-            after = rows[-1].run_seq
+            after = rows[-1].row.run_seq
 
     def _move(self, run_id: str, entry_seq: int, event_seq: int) -> None:
         """Stand behind rows of a run; a run that has no more is forgotten."""

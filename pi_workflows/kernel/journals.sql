@@ -31,11 +31,11 @@ SELECT min(revision) FROM (
 
 -- name: entries
 -- A range of a run's entries.
-SELECT segment_id, entry_seq, run_seq, entry_id, entry_hash, presentation_revision, recorded_at
+SELECT segment_id, entry_seq, run_seq, entry_id, entry_hash, run_id, presentation_revision, recorded_at
 FROM session_entries WHERE run_id = :run_id AND run_seq > :after ORDER BY run_seq LIMIT :rows
 
 -- name: events
 -- A range of a run's events.
 SELECT segment_id, event_seq, run_seq, event_type, node_id, attempt_id, turn_id, message_id, tool_call_id,
-       payload_hash, presentation_revision, recorded_at
+       payload_hash, run_id, presentation_revision, recorded_at
 FROM session_events WHERE run_id = :run_id AND run_seq > :after ORDER BY run_seq LIMIT :rows

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob, MediaType
 from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.sql import load
@@ -91,9 +90,9 @@ class Replay:
         self._source = source
         self._target = target
         self._projectors = projectors
-        self._journals = Journals(source)
-        self._of = None if of is None else frozenset(of)
-        self._events = events(source, of=self._of)
+        wanted = None if of is None else frozenset(of)
+        self._journals = Journals(source, of=wanted)
+        self._events = events(source, of=wanted)
         self._next = next(self._events, None)
         self._command: CommandRef | None = None
         self._view: ViewRef | None = None
@@ -204,8 +203,7 @@ class Replay:
     def _flush_rest(self, tx: Transaction) -> None:
         """Append what was captured after the last event of each run that was replayed."""
         for stamped in self._journals.rest():
-            if self._of is None or ids.resource_id("run", stamped.view.run_id) in self._of:
-                self._flush(stamped, tx)
+            self._flush(stamped, tx)
 
     def _flush(self, stamped: Stamped, tx: Transaction) -> None:
         """Append a flush as it is stored, and show it."""

@@ -6,11 +6,12 @@ revision are one flush, live and in a rebuild (the decision on replay order).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pi_workflows.base.blob import Blob
+from pi_workflows.base.sql import SqlValue
 
 
 class EntryRow(NamedTuple):
@@ -39,6 +40,45 @@ class EventRow(NamedTuple):
 
 
 JournalRow: TypeAlias = EntryRow | EventRow
+JournalRowT = TypeVar("JournalRowT", bound=JournalRow)
+
+
+class Kept(NamedTuple, Generic[JournalRowT]):
+    """A row as its journal keeps it.
+
+    Attributes:
+        row: What was captured.
+        run_id: Its run.
+        revision: The presentation revision of its flush.
+        at_ms: When its flush was recorded.
+    """
+
+    row: JournalRowT
+    run_id: str
+    revision: int
+    at_ms: int
+
+    @property
+    def columns(self) -> Mapping[str, SqlValue]:
+        """Every column of the row, by its name in the schema."""
+        return {
+            **self.row._asdict(),
+            "run_id": self.run_id,
+            "presentation_revision": self.revision,
+            "recorded_at": self.at_ms,
+        }
+
+
+def kept_entry(*columns: Any) -> Kept[EntryRow]:
+    """Shape a row of `session_entries`: its own columns, then run, revision and time."""
+    *own, run_id, revision, at_ms = columns
+    return Kept(EntryRow._make(own), run_id, revision, at_ms)
+
+
+def kept_event(*columns: Any) -> Kept[EventRow]:
+    """Shape a row of `session_events`, as `kept_entry`."""
+    *own, run_id, revision, at_ms = columns
+    return Kept(EventRow._make(own), run_id, revision, at_ms)
 
 
 @dataclass(frozen=True, slots=True)
