@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import TracebackType
-from typing import Generic, Protocol, Self
+from typing import Protocol, Self
 
+from pi_workflows.client.feed import MirrorFeed, Start
 from pi_workflows.protocol.change import Change
 from pi_workflows.protocol.connection import Pending
 from pi_workflows.protocol.watching import AnyWatch, MirrorT, News, Watch
@@ -27,7 +27,7 @@ class Teller(Protocol):
         ...
 
 
-class AsyncFeed(Generic[MirrorT]):
+class AsyncFeed(MirrorFeed[MirrorT]):
     """A mirror and its changes: made by `watch_run` and `watch_list`.
 
     Args:
@@ -35,27 +35,10 @@ class AsyncFeed(Generic[MirrorT]):
         start: Makes the watch and its first request.
     """
 
-    def __init__(
-        self,
-        client: Teller,
-        start: Callable[[], tuple[Watch[MirrorT], Pending]],
-    ) -> None:
+    def __init__(self, client: Teller, start: Start[MirrorT]) -> None:
         """Begin nothing yet."""
+        super().__init__(start)
         self._client = client
-        self._start = start
-        self._watch: Watch[MirrorT] | None = None
-        self._is_over = False
-
-    @property
-    def watch(self) -> Watch[MirrorT]:
-        """The watch, once it has begun: for `next_news`."""
-        assert self._watch is not None, "the feed has not begun"
-        return self._watch
-
-    @property
-    def mirror(self) -> MirrorT:
-        """What is mirrored, once it has begun."""
-        return self.watch.mirror
 
     async def open(self) -> None:
         """Begin, as `async with` does. Raises as `watch_run` says."""

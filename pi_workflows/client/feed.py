@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Generic, Protocol, Self
+from typing import Generic, Protocol, Self, TypeAlias
 
 from pi_workflows.protocol.change import Change
 from pi_workflows.protocol.connection import Pending
@@ -29,17 +29,19 @@ class Teller(Protocol):
         ...
 
 
-class Feed(Generic[MirrorT]):
-    """A mirror and its changes: made by `watch_run` and `watch_list`.
+Start: TypeAlias = Callable[[], tuple[Watch[MirrorT], Pending]]
+"""Makes a watch and its first request."""
+
+
+class MirrorFeed(Generic[MirrorT]):
+    """What a feed has whichever way it waits.
 
     Args:
-        client: Whose.
-        start: Makes the watch and its first request.
+        start: Makes the watch.
     """
 
-    def __init__(self, client: Teller, start: Callable[[], tuple[Watch[MirrorT], Pending]]) -> None:
+    def __init__(self, start: Start[MirrorT]) -> None:
         """Begin nothing yet."""
-        self._client = client
         self._start = start
         self._watch: Watch[MirrorT] | None = None
         self._is_over = False
@@ -54,6 +56,20 @@ class Feed(Generic[MirrorT]):
     def mirror(self) -> MirrorT:
         """What is mirrored, once it has begun."""
         return self.watch.mirror
+
+
+class Feed(MirrorFeed[MirrorT]):
+    """A mirror and its changes: made by `watch_run` and `watch_list`.
+
+    Args:
+        client: Whose.
+        start: Makes the watch and its first request.
+    """
+
+    def __init__(self, client: Teller, start: Start[MirrorT]) -> None:
+        """Begin nothing yet."""
+        super().__init__(start)
+        self._client = client
 
     def open(self) -> None:
         """Begin, as `with` does. Raises as `watch_run` says."""
