@@ -75,6 +75,8 @@ class Proposals:
     def add(self, commands: Sequence[Json], *, content_bytes: int, must_follow: bool) -> None:
         """Propose a boundary without waiting for its answer. May be called from any thread.
 
+        Once this runner's end is decided nothing new leaves it: the boundary is held for good.
+
         Args:
             commands: One or two; nothing follows but in this order.
             content_bytes: How much of the frame their values take.
@@ -85,6 +87,8 @@ class Proposals:
         with self._changed_in_thread:
             self._held += commands
             self._held_bytes += content_bytes
+            if self._ending.is_decided:
+                return
             is_full = len(self._held) > _HELD_COMMANDS_MAX or self._held_bytes > _HELD_BYTES_MAX
             if not self._unanswered or is_full or must_follow:
                 self._send_held()
@@ -94,9 +98,11 @@ class Proposals:
         await self._until(lambda: self._has_room(1))
 
     def room_in_thread(self) -> None:
-        """Do the same in a thread."""
+        """Do the same in a thread, which waits until the process leaves once its end is decided."""
         with self._changed_in_thread:
-            self._changed_in_thread.wait_for(lambda: self._has_room(1))
+            self._changed_in_thread.wait_for(
+                lambda: self._has_room(1) and not self._ending.is_decided
+            )
 
     async def all_answered(self) -> None:
         """Send what is held back and wait until no proposal is unanswered."""
@@ -104,7 +110,7 @@ class Proposals:
 
     async def unanswered_are_answered(self) -> None:
         """Wait until what was sent is answered; what is held back stays so."""
-        await self._until(lambda: not self._unanswered)
+        await self._until(self._is_answered)
 
     async def conclude(self, commands: Sequence[Json], *, leaves: bool = False) -> Result:
         """Propose commands after every earlier answer is there, and wait for theirs.
@@ -173,6 +179,11 @@ class Proposals:
 
     def _has_room(self, count: int) -> bool:
         return len(self._unanswered) + count <= self._ahead_max and self._channel.has_room
+
+    def _is_answered(self) -> bool:
+        # The lock: a thread that began to send before the end was decided has been counted.
+        with self._changed_in_thread:
+            return not self._unanswered
 
     def _is_idle(self) -> bool:
         return not self._unanswered and not self._held
