@@ -23,6 +23,14 @@ from pi_workflows.domain.effect.events import (
     EffectReserved,
 )
 from pi_workflows.domain.fact import Event, Stored, ViewRef
+from pi_workflows.domain.message.events import (
+    MessageCancelled,
+    MessageCreated,
+    MessageRecoveryStopped,
+    MessageSent,
+    TurnStarted,
+    TurnStopped,
+)
 from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.run.events import (
     LeaseClaimed,
@@ -46,7 +54,7 @@ from pi_workflows.domain.run.events import (
 )
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 from pi_workflows.domain.session.journal import Checkpoint, Flush, Progress
-from projections import attempts, effects, lifecycle, requests, runs, sessions, updates
+from projections import attempts, effects, lifecycle, messages, requests, runs, sessions, updates
 from projections.viewer import checkpoints as viewer_checkpoints
 from projections.viewer import deltas as viewer_deltas
 from projections.viewer import runs as viewer_runs
@@ -89,6 +97,12 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
         _row(AttemptSettled, attempts.settled, requests.consumed),
         _row(UpdateRecorded, updates.recorded),
         _row(RequestSubmitted, *_RUN, requests.submitted),
+        _row(MessageCreated, messages.created),
+        _row(MessageSent, messages.changed),
+        _row(MessageCancelled, messages.changed),
+        _row(MessageRecoveryStopped, messages.changed),
+        _row(TurnStarted, messages.turn_started),
+        _row(TurnStopped, messages.turn_ended),
         _row(EffectReserved, effects.reserved),
         _row(EffectAttemptStarted, effects.tried),
         _row(EffectAttemptFinished, effects.closed),

@@ -43,6 +43,14 @@ def request_id(run_id: str, attempt: str) -> str:
     return _derived("request", run_id, attempt)
 
 
+def message_id(kind: str, source_id: str, key: str) -> str:
+    """Return the identity of the message that a source may have once under a key.
+
+    State contract, section 1.10.
+    """
+    return _derived("message", kind, source_id, key)
+
+
 def segment_id(run_id: str, capture_key: str | None) -> str:
     """Return the identity of a captured stretch of a session.
 

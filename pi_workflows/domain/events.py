@@ -19,6 +19,14 @@ from pi_workflows.domain.effect.events import (
     EffectReserved,
 )
 from pi_workflows.domain.fact import Event
+from pi_workflows.domain.message.events import (
+    MessageCancelled,
+    MessageCreated,
+    MessageRecoveryStopped,
+    MessageSent,
+    TurnStarted,
+    TurnStopped,
+)
 from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.run.events import (
     LeaseClaimed,
@@ -65,6 +73,12 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     AttemptSettled,
     UpdateRecorded,
     RequestSubmitted,
+    MessageCreated,
+    MessageSent,
+    MessageCancelled,
+    MessageRecoveryStopped,
+    TurnStarted,
+    TurnStopped,
     EffectReserved,
     EffectAttemptStarted,
     EffectAttemptFinished,

@@ -27,6 +27,10 @@ RequestStatus: TypeAlias = Literal["pending", "settled", "cancelled"]
 EffectStatus: TypeAlias = Literal[
     "pending", "applying", "applied", "rejected", "ambiguous", "cancelled"
 ]
+MessageKind: TypeAlias = Literal["step", "decision", "notification", "terminal", "followUp"]
+MessageStatus: TypeAlias = Literal["pending", "sent", "cancelled"]
+RecoveryStop: TypeAlias = Literal["cancelled", "timed_out", "interrupted"]
+TurnEnd: TypeAlias = Literal["completed", "aborted", "error", "lost"]
 SegmentStatus: TypeAlias = Literal["recording", "complete", "failed"]
 
 
@@ -215,6 +219,58 @@ class SegmentRow(Row):
     failure_hash: str | None
     created_at: Integer
     finished_at: Integer | None
+
+
+class MessageRow(Row):
+    """A row of `workflow_messages`, as it is when the message is made."""
+
+    workflow_message_id: str
+    run_id: str
+    target_session_id: str
+    kind: MessageKind
+    source_id: str
+    content_hash: str
+    order_number: Integer
+    status: MessageStatus
+    pi_session_entry_id: str | None
+    recovery_stop: RecoveryStop | None
+    created_at: Integer
+    updated_at: Integer
+    resource_id: str
+
+
+class MessageChange(Row):
+    """Every column of `workflow_messages` that may change after the message was made."""
+
+    workflow_message_id: str
+    status: MessageStatus
+    pi_session_entry_id: str | None = None
+    recovery_stop: RecoveryStop | None = None
+
+
+class TurnRow(Row):
+    """A row of `workflow_turns`, as it is when the turn starts."""
+
+    workflow_turn_id: str
+    workflow_message_id: str
+    run_id: str
+    target_session_id: str
+    state: Literal["started"]
+    stop_reason: None
+    response_session_entry_id: None
+    active_elapsed_ms: Integer
+    started_at: Integer
+    ended_at: None
+
+
+class TurnEnded(Row):
+    """The end of a turn."""
+
+    workflow_turn_id: str
+    stop_reason: TurnEnd
+    response_session_entry_id: str | None
+    active_elapsed_ms: Integer
+    ended_at: Integer
 
 
 class EffectRow(Row):
