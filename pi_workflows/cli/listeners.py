@@ -10,7 +10,7 @@ from pi_workflows.cli.following import Detail, Followed
 from pi_workflows.cli.outcome import Outcome
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.run_view import TraceItem
-from pi_workflows.cli.trace import Columns, change_document, change_line, described, is_inner
+from pi_workflows.cli.trace import Columns, change_document, change_lines, described, is_inner
 
 _ENDS: Final = frozenset({"run.completed", "run.failed", "run.timed_out", "run.cancelled"})
 
@@ -92,7 +92,9 @@ class ChangeLines(Silence):
         """Write an event."""
         view = run.view
         columns = Columns() if view is None else Columns.of(view, run=self._run_width)
-        self._output.line(change_line(run.run_id, item, columns, described(item, view, run.errors)))
+        words = described(item, view, run.errors)
+        window = self._output.columns
+        self._output.lines(change_lines(run.run_id, item, columns, words, window=window))
 
     def ended(self, run: Followed, outcome: Outcome, *, is_last: bool) -> None:  # noqa: ARG002
         """Write how following a run ended."""

@@ -12,7 +12,6 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
 from pi_workflows.cli.connection import ask
 from pi_workflows.cli.content import whole
-from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import duration, moment, plural
 from pi_workflows.cli.outline import value_line, value_lines
@@ -23,7 +22,7 @@ from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import GraphStep, TraceItem, Update
 from pi_workflows.cli.source import Source, source
 from pi_workflows.cli.table import Cell, write_table
-from pi_workflows.cli.trace import Columns, change_line, described
+from pi_workflows.cli.trace import Columns, change_lines, described
 from pi_workflows.cli.trace_pages import errors_of
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import PageKind, RunPage, ViewPage, WindowKind
@@ -171,13 +170,11 @@ def _write_trace(output: Output, reader: Reader, page: RunPage) -> None:
     columns = Columns(node=max(len(item.node_id or "") for item in items))
     step = page.cursor if page.kind == "trace_at_step" else None
     output.styled(
-        (
-            (
-                escaped(change_line(page.run_id, item, columns, described(item, None, errors))),
-                "bold" if _settles(item, step) else "",
-            ),
-        )
+        ((line, "bold" if _settles(item, step) else ""),)
         for item in items
+        for line in change_lines(
+            page.run_id, item, columns, described(item, None, errors), window=output.columns
+        )
     )
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.cli.escaping import escaped
 from pi_workflows.cli.measures import MOMENT_CHARS, duration, moment
+from pi_workflows.cli.paragraph import wrapped
 from pi_workflows.cli.picture import failure_line
 from pi_workflows.cli.progress import progress_line
 from pi_workflows.cli.run_view import RunView, TraceItem
@@ -73,12 +75,29 @@ class Columns:
         return cls(run=run, node=min(_NODE_CHARS_MAX, widest))
 
 
-def change_line(run_id: str, item: TraceItem, columns: Columns, words: str) -> str:
-    """Return an event as one line: date, time, run, number, type, node, words."""
+def change_lines(
+    run_id: str, item: TraceItem, columns: Columns, words: str, *, window: int | None = None
+) -> list[str]:
+    """Return an event as safe lines: date, time, run, number, type, node, words.
+
+    Args:
+        run_id: The run.
+        item: The event.
+        columns: Where things stand.
+        words: What the event says beyond its type.
+        window: How wide the window is; words that do not fit beside their event stand below its
+            type. None, in a pipe, keeps an event in one line.
+    """
     run = f"{run_id:<{columns.run}}  " if columns.run else ""
+    before = escaped(f"{moment(item.at):<{MOMENT_CHARS}}  {run}{item.seq:>{columns.seq}}  ")
     node = item.node_id or _NO_NODE
-    place = f"{item.seq:>{columns.seq}}  {item.type:<{columns.type}}  {node:<{columns.node}}"
-    return f"{moment(item.at):<{MOMENT_CHARS}}  {run}{place}  {words}".rstrip()
+    place = escaped(f"{item.type:<{columns.type}}  {node:<{columns.node}}")
+    text = escaped(words)
+    whole = f"{before}{place}  {text}".rstrip()
+    if window is None or not text or len(whole) <= window:
+        return [whole]
+    below = wrapped(text, window, indent=len(before))
+    return [f"{before}{place}".rstrip(), *(f"{' ' * len(before)}{line}" for line in below)]
 
 
 def described(
@@ -96,6 +115,9 @@ def described(
         return progress_line(update.type, update.key, update.data, has_unicode=False)
     describe = _WORDS.get(item.type)
     words = describe(item.payload) if describe is not None else ""
+    again_ms = item.payload.get("availableAt")
+    if item.type == "run.requeued" and isinstance(again_ms, int) and again_ms > item.at:
+        words = f"{words}; not again before {moment(again_ms)}"
     if words == item.type.partition(".")[2]:
         # A pause whose detail is only "paused".
         return ""
@@ -134,12 +156,6 @@ def _parked(payload: Mapping[str, Json]) -> str:
     return f"{payload.get('code')}: {payload.get('detail')}"
 
 
-def _requeued(payload: Mapping[str, Json]) -> str:
-    at = payload.get("availableAt")
-    later = f", not before {moment(at)}" if isinstance(at, int) else ""
-    return f"{payload.get('reason')}{later}"
-
-
 def _queued(payload: Mapping[str, Json]) -> str:
     title = payload.get("title")
     name = str(payload.get("workflowName"))
@@ -155,7 +171,7 @@ def _member(name: str) -> Callable[[Mapping[str, Json]], str]:
 
 _WORDS: Final[Mapping[str, Callable[[Mapping[str, Json]], str]]] = {
     "run.queued": _queued,
-    "run.requeued": _requeued,
+    "run.requeued": _member("reason"),
     "run.parked": _parked,
     "run.worker_no_progress": _parked,
     "run.source_changed": _parked,

@@ -26,7 +26,7 @@ from pi_workflows.cli.picture import Scene, picture
 from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.cli.source import source
-from pi_workflows.cli.trace import Columns, change_document, change_line, described
+from pi_workflows.cli.trace import Columns, change_document, change_lines, described
 from pi_workflows.cli.trace_pages import errors_of, trace_page
 from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.operations import Operation
@@ -264,7 +264,9 @@ def _list_trace(output: Output, server: Reader, run_id: str, from_seq: int) -> N
                 output.document(change_document(run_id, item))
             else:
                 words = described(item, view, errors)
-                output.line(change_line(run_id, item, Columns.of(view), words))
+                output.lines(
+                    change_lines(run_id, item, Columns.of(view), words, window=output.columns)
+                )
             seq = item.seq
         if seq >= total:
             return

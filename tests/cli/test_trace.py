@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.cli.run_view import TraceItem
-from pi_workflows.cli.trace import Columns, change_document, change_line, described
+from pi_workflows.cli.trace import Columns, change_document, change_lines, described
 from tests.cli.views import START_MS, run_view, step
 
 
@@ -64,12 +64,37 @@ def test_progress_has_its_figures() -> None:
 def test_columns_stand_below_each_other() -> None:
     """One run alone is not named; of several each line names its run in a column."""
     lines = [
-        change_line("run-1", item(seq, kind), Columns.of(VIEW), "words")
+        line
         for seq, kind in ((5, "attempt.started"), (1_234, "run.queue_settled"))
+        for line in change_lines("run-1", item(seq, kind), Columns.of(VIEW), "words")
     ]
+    assert len(lines) == 2
     assert len({line.index("words") for line in lines}) == 1
     assert not any("run-1" in line for line in lines)
-    assert "  run-1     5  " in change_line("run-1", item(5, "x"), Columns.of(VIEW, run=5), "")
+    [named] = change_lines("run-1", item(5, "x"), Columns.of(VIEW, run=5), "")
+    assert "  run-1     5  " in named
+
+
+def test_words_that_do_not_fit_stand_below_their_event() -> None:
+    """In a window a line breaks between words and below its type; a pipe gets one line an event."""
+    words = "failed after 0.5 s: there is no space left on the device that holds the backups"
+    columns = Columns.of(VIEW)
+    event = item(5, "attempt.settled")
+    first, *below = change_lines("run-1", event, columns, words, window=80)
+    assert first.endswith("attempt.settled      copy")
+    assert {len(line) - len(line.lstrip()) for line in below} == {first.index("attempt")}
+    assert " ".join(line.strip() for line in below) == words
+    assert all(len(line) <= 80 for line in below)
+    assert len(change_lines("run-1", event, columns, words)) == 1
+    assert len(change_lines("run-1", event, columns, "ok", window=80)) == 1
+
+
+def test_a_new_start_is_dated_only_when_it_is_later() -> None:
+    """A run that may go on at once has no date behind its reason, which would look like another."""
+    at_once: dict[str, Json] = {"reason": "the server was lost", "availableAt": START_MS}
+    assert described(item(2, "run.requeued", at_once)) == "the server was lost"
+    later = described(item(2, "run.requeued", at_once | {"availableAt": START_MS + 2_000}))
+    assert later.startswith("the server was lost; not again before ")
 
 
 def test_programs_get_what_an_event_has() -> None:
