@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem, ProblemsFound
+from pi_workflows.definition.document import Document
 
 NodeType: TypeAlias = Literal["compute", "action", "checkpoint"]
 ActionForm: TypeAlias = Literal["function", "shell"]
@@ -20,14 +20,6 @@ RetriedOutcome: TypeAlias = Literal["failed", "timed_out"]
 
 SHELL_RESULT_MODEL: Final = "pi_workflows.authoring.commands.ShellResult"
 """The model of what a command gives that nothing parses."""
-
-
-class Document(BaseModel):
-    """What the snapshot's parts share: frozen, strict, camelCase in JSON, no unknown members."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, strict=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
-    )
 
 
 class EffectPolicy(Document):

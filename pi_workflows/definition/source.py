@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pi_workflows.base import canonical
 from pi_workflows.base.limits import PATH_BYTES_MAX
-from pi_workflows.definition.snapshot import Document
+from pi_workflows.definition.document import Document
 
 Sha256Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Corrupt, PayloadInvalid
-from pi_workflows.definition.snapshot import Document
+from pi_workflows.definition.document import Document
 from pi_workflows.definition.source import SourceFile
 
 

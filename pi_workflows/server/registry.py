@@ -24,7 +24,7 @@ from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid, ProtocolViolation
 from pi_workflows.base.limits import SHELLS_MAX, TERMINATE_GRACE_MS
-from pi_workflows.definition.snapshot import Document
+from pi_workflows.definition.document import Document
 from pi_workflows.server import process
 from pi_workflows.server.paths import WORKER_VARIABLE
 from pi_workflows.server.process import Facts, Identity, Tree
