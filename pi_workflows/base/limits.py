@@ -321,3 +321,23 @@ LOG_EVENTS_DEFAULT: Final = 1_000
 LOG_EVENTS_MAX: Final = 10_000
 # `state.status` looks for violations this long.
 STATE_STATUS_MS: Final = 2_000
+
+# --- Decisions -----------------------------------------------------------------------------------
+
+# What a person is shown (the engine contract, section 5): read in one go, sent in twenty messages.
+PRESENTATION_UNITS_MAX: Final = 64_000
+PRESENTATION_BLOCKS_MAX: Final = 256
+PRESENTATION_ITEMS_MAX: Final = 256
+PRESENTATION_TEXT_UNITS_MAX: Final = 16_000
+# Choices of one decision: more are no choice for a person.
+DECISION_CHOICES_MAX: Final = 32
+# The name of who is asked, such as `operator`.
+DECISION_AUDIENCE_CHARS_MAX: Final = 128
+# What a person types to a choice: the bounds when the author names none, and the greatest.
+DECISION_INPUT_CHARS_MIN: Final = 1
+DECISION_INPUT_CHARS_DEFAULT: Final = 4_000
+DECISION_INPUT_CHARS_MAX: Final = 16_000
+# A deadline: 365 days. A longer one belongs to a workflow that asks again.
+DECISION_DEADLINE_MS_MAX: Final = 365 * 86_400_000
+# Candidates of one decision that are kept; one who is refused so often learns nothing new.
+DECISION_CANDIDATES_MAX: Final = 1_000
