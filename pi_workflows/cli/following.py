@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -11,8 +11,9 @@ from pi_workflows.base.clock import Clock, SystemClock
 from pi_workflows.base.errors import NotFound, Unavailable
 from pi_workflows.base.units import NS_PER_MS
 from pi_workflows.cli.connection import ask
+from pi_workflows.cli.content import whole
 from pi_workflows.cli.outcome import DEADLINE, FAILED, Outcome, outcome_of
-from pi_workflows.cli.run_view import RunView, TraceItem
+from pi_workflows.cli.run_view import Node, RunView, TraceItem, Workflow
 from pi_workflows.cli.trace_pages import errors_of, trace_after
 from pi_workflows.client.blocking import Client
 from pi_workflows.client.feed import Feed
@@ -43,6 +44,7 @@ class Followed:
         errors: Why attempts failed whose end is being told, where lines are shown.
         explained: The failed attempts whose errors the view has.
         tries: Settled attempts of the current visit of each node, for its retries.
+        nodes: All nodes of a definition that its view shows a part of, once they were asked for.
     """
 
     run_id: str
@@ -54,6 +56,7 @@ class Followed:
     errors: dict[str, Json] = field(default_factory=dict[str, Json])
     explained: frozenset[str] = frozenset()
     tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    nodes: Mapping[str, Node] | None = None
     is_told: bool = False
 
 
@@ -227,7 +230,8 @@ class Follower:
                 return bool(mirror.stale)
             case "picture":
                 is_unexplained = not view.failed_attempts <= run.explained
-                return "trace" in mirror.stale or ("aggregates" in mirror.stale and is_unexplained)
+                is_moved = not mirror.stale.isdisjoint({"trace", "definition"})
+                return is_moved or ("aggregates" in mirror.stale and is_unexplained)
 
     def _fetch(self, mirror: RunMirror) -> None:
         """Bring every part of a view up to date."""
@@ -301,10 +305,19 @@ class Follower:
         outcome = item.payload.get("outcome")
         if item.type != "attempt.settled" or outcome not in _BAD_ENDS:
             return False
-        node = run.view.workflow.nodes.get(item.node_id)
+        node = self._nodes(run, run.view).get(item.node_id)
         retry = node.retry if node is not None else None
         tries = run.tries.get(item.node_id, (0, 1))[1]
         return retry is None or outcome not in retry.on or tries >= retry.max_attempts
+
+    def _nodes(self, run: Followed, view: RunView) -> Mapping[str, Node]:
+        """Return all nodes of a run, of which the view of a large definition has some."""
+        if view.workflow.node_total is None:
+            return view.workflow.nodes
+        if run.nodes is None:
+            document = whole(self._server, run.run_id, view.workflow.content)
+            run.nodes = Workflow.parse(document).nodes
+        return run.nodes
 
     # --- the end ---------------------------------------------------------------------------------
 

@@ -185,6 +185,15 @@ class Workflow(_Part):
     nodes: dict[str, Node]
     edges: tuple[Edge, ...] = ()
     node_total: int | None = None
+    content: AnyJson = None
+
+    @classmethod
+    def parse(cls, document: Json) -> Self:
+        """Read a whole definition. Raises ProtocolViolation when it is none."""
+        try:
+            return cls.model_validate(document)
+        except ValidationError:
+            raise ProtocolViolation("The server sent no definition.") from None
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -219,6 +228,7 @@ class RunView(_Part):
     queue: Queue
     workflow: Workflow
     graph_steps: tuple[GraphStep, ...] = ()
+    graph_step_start: int = 0
     taken_transitions: tuple[str, ...] = ()
     step_total: int = 0
     trace_page: TracePage

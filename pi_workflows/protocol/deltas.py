@@ -16,12 +16,13 @@ from pi_workflows.base.limits import PAGE_ITEMS_MAX
 from pi_workflows.protocol.patch import apply, pointer_tokens
 from pi_workflows.protocol.run_patch import Delta, PatchOperation
 
-Section: TypeAlias = Literal["steps", "aggregates", "trace", "entries", "events"]
+Section: TypeAlias = Literal["steps", "aggregates", "trace", "entries", "events", "definition"]
 """A part of a run view that may be older than the rest.
 
 `steps`: `state.steps` and `stepStart`; `aggregates`: `outputs`, `results` and `finalOutput` of the
 state, `outputTotal`, `resultTotal`; `trace`: `tracePage`; `entries`, `events`: the pages of the
-session.
+session; `definition`: `workflow`, where it is a window that lacks the node that the run is at, or
+was at last.
 """
 
 RunViewDocument: TypeAlias = dict[str, Json]
@@ -144,10 +145,40 @@ def _with_tail(
         page = [("items", items[surplus:]), ("start", start + surplus), ("total", total)]
     operations = [PatchOperation(op="add", path=f"/{name}", value=new) for name, new in page]
     changed = apply(view, operations, base=target.base)
+    if surplus and target.section == "events":
+        # It was the state just before the old head; the one before the new head is not known here.
+        forgotten = PatchOperation(op="add", path="/replayCheckpoint", value=None)
+        changed = apply(changed, [forgotten], base="/session")
     assert isinstance(changed, dict), "a tail is below the root"
     if is_at_end and start + len(items) == total:
         return changed, stale
     return changed, _with(stale, target.section)
+
+
+def with_definition(view: RunViewDocument, stale: frozenset[Section]) -> frozenset[Section]:
+    """Return the sections that are older, with or without the definition.
+
+    No patch moves the window of a large definition, which stood around the node that the run was at
+    in the snapshot.
+
+    Args:
+        view: The view.
+        stale: The sections that are older.
+    """
+    workflow, node = view.get("workflow"), _here(view)
+    if not isinstance(workflow, dict) or "nodeTotal" not in workflow:
+        return stale
+    nodes = workflow.get("nodes")
+    is_shown = node is None or (isinstance(nodes, dict) and node in nodes)
+    return stale - {"definition"} if is_shown else _with(stale, "definition")
+
+
+def _here(view: RunViewDocument) -> Json:
+    """Return the node that a run is at, else the one of its newest step; None before the first."""
+    state, steps = view.get("state"), view.get("graphSteps")
+    here = state.get("currentNode", state.get("waitingOn")) if isinstance(state, dict) else None
+    newest = steps[-1] if here is None and isinstance(steps, list) and steps else None
+    return newest.get("nodeId") if isinstance(newest, dict) else here
 
 
 def _with(stale: frozenset[Section], section: Section) -> frozenset[Section]:

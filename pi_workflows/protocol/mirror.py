@@ -12,7 +12,12 @@ from typing import Final
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid, ProtocolViolation
 from pi_workflows.protocol.change import Change
-from pi_workflows.protocol.deltas import RunViewDocument, Section, apply_delta
+from pi_workflows.protocol.deltas import (
+    RunViewDocument,
+    Section,
+    apply_delta,
+    with_definition,
+)
 from pi_workflows.protocol.envelope import Event, EventKind
 from pi_workflows.protocol.run_patch import RunPatch
 from pi_workflows.protocol.views import SubscriptionFailure
@@ -55,7 +60,8 @@ class RunMirror:
 
         Nothing fetches them by itself. Ask when they are shown: a page for `steps`, `trace`,
         `entries` and `events`; for `aggregates` either `view.run.get`, whose answer `take_view`
-        takes, or the page `aggregate`, which refers to all outputs and results, complete. A
+        takes, or the page `aggregate`, which refers to all outputs and results, complete; for
+        `definition` `view.run.get`, or once for all the content to which its window refers. A
         `PageCache` drops its pages by the same changes and names what it lacks.
         """
         return self._stale
@@ -160,6 +166,7 @@ class RunMirror:
         view, stale = self._view, self._stale
         for delta in patch.deltas:
             view, stale = apply_delta(view, delta, stale)
+        stale = with_definition(view, stale)
         newly_stale = stale - self._stale
         told = self._tell({**view, "revision": patch.to_revision}, patch)
         self._revision, self._stale, self._is_behind = patch.to_revision, stale, False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pi_workflows.base.canonical import Json
@@ -70,11 +72,33 @@ class Watcher(Silence):
         assert run.view is not None
         self.views += 1
         if self._detail in ("picture", "whole"):
+            assert run.view.here in (None, *run.view.workflow.nodes)
             results = run.view.state.results
             failed = (step.node_id for step in run.view.graph_steps if step.outcome != "ok")
             assert all(results[node].error is not None for node in failed)
         if self._detail == "whole":
             assert run.view.state.results.keys() == {step.node_id for step in run.view.graph_steps}
+
+
+class Opener(Watcher):
+    """Lets a run go on once it is shown how it waits at a gate.
+
+    Args:
+        detail: How much it shows.
+        gate: The gate.
+    """
+
+    def __init__(self, detail: Detail, gate: Path) -> None:
+        super().__init__(detail)
+        self._gate = gate
+
+    def seen(self, run: Followed) -> None:
+        """Open the gate once."""
+        super().seen(run)
+        if run.view is not None and run.view.here == "wait" and self._gate.exists():
+            with self._gate.open("w") as gate:
+                gate.write("go")
+            self._gate.unlink()
 
 
 def client_of(installation: Installation) -> Counted:
@@ -120,6 +144,32 @@ def test_a_failure_costs_one_question(
     # Two failed tries and a time-out.
     assert client.asked == (() if operation is None else (operation,) * len(client.asked))
     assert len(client.asked) <= 3
+
+
+def test_a_picture_has_the_node_where_the_run_is(installation: Installation) -> None:
+    """Of a large definition other nodes are shown as soon as the run is at one of them."""
+    gate, tries = installation.gate("gate-far"), installation.root / "tries-far"
+    tries.write_text("x")
+    installation.start("wide", "far-1", f'{{"gate":"{gate}","tries":"{tries}"}}')
+    with client_of(installation) as client:
+        follower = Follower(client, ("far-1",), Opener("picture", gate))
+        assert follower.follow() == 0
+    (run,) = follower.runs
+    assert run.view is not None
+    assert "far" in run.view.workflow.nodes
+    assert run.view.workflow.node_total == 602
+    assert set(client.asked) == {Operation.VIEW_RUN_GET}
+
+
+def test_a_retry_of_a_large_definition_is_known(installation: Installation) -> None:
+    """Far from the nodes that the view has, a try that is repeated is no failed node either."""
+    gate, tries = installation.gate("gate-retry"), installation.root / "tries-retry"
+    installation.start("wide", "retry-1", f'{{"gate":"{gate}","tries":"{tries}"}}')
+    watcher = Opener("events", gate)
+    with client_of(installation) as client:
+        assert Follower(client, ("retry-1",), watcher, fail_fast=True).follow() == 0
+    assert len(watcher.errors) == 1
+    assert set(client.asked) == {Operation.VIEW_CONTENT}
 
 
 def test_a_program_gets_whole_views(installation: Installation) -> None:

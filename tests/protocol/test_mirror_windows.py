@@ -14,6 +14,7 @@ from tests.protocol.run_news import (
     new_mirror,
     page,
     patch,
+    run_view,
     snapshot,
     tail,
 )
@@ -129,3 +130,46 @@ def test_parts_of_a_session_are_replaced_whole() -> None:
     assert member(mirror, "session", "capture") == {"status": "recording"}
     assert member(mirror, "session", "binding") == {"piSessionId": "t"}
     assert member(mirror, "updates") == [{"key": "k"}]
+
+
+def test_an_event_page_that_lost_its_head_has_no_replay_state() -> None:
+    """The state before the old head is none of the new one; while the head stays, so does it."""
+    state: dict[str, Json] = {"throughSeq": 9}
+    session: dict[str, Json] = {
+        "eventPage": page(PAGE_ITEMS_MAX + 8, 9),
+        "replayCheckpoint": state,
+    }
+    mirror = new_mirror(session=session)
+    first, second = PAGE_ITEMS_MAX + 9, PAGE_ITEMS_MAX + 10
+    mirror.take(patch(4, 5, tail(5, first, first - 1, target="timeline/session:tail")))
+    assert member(mirror, "session") == {"eventPage": page(first, 9), "replayCheckpoint": state}
+    mirror.take(patch(5, 6, tail(6, second, second - 1, target="timeline/session:tail")))
+    assert member(mirror, "session") == {"eventPage": page(second, 10), "replayCheckpoint": None}
+
+
+@pytest.mark.parametrize("name", ["currentNode", "waitingOn"])
+def test_the_window_of_a_definition_stays_where_it_was(name: str) -> None:
+    """It is older while the run is at a node that it lacks, and a fresh view brings that node."""
+    window: dict[str, Json] = {"nodes": {"a": {}, "b": {}}, "nodeTotal": 9}
+    mirror = new_mirror(workflow=window)
+    at_node = (("remove", "/state/currentNode", None), ("add", f"/state/{name}", "b"))
+    assert mirror.take(patch(4, 5, delta(5, "graph/", *at_node))).stale == frozenset()
+    for revision, node in ((6, "c"), (7, "d")):
+        moved = delta(revision, "graph/", ("replace", f"/state/{name}", node))
+        change = mirror.take(patch(revision - 1, revision, moved))
+        assert change.stale == (frozenset({"definition"}) if node == "c" else frozenset())
+        assert mirror.stale == {"definition"}
+    assert (member(mirror, "workflow"), mirror.is_stale) == (window, False)
+    mirror.take(patch(7, 8, delta(8, "graph/", ("remove", f"/state/{name}", None))))
+    assert mirror.stale == frozenset()
+    mirror.take(patch(8, 9, delta(9, "graph/", ("replace", "/graphSteps", [{"nodeId": "c"}]))))
+    assert mirror.stale == {"definition"}
+    mirror.take_view(run_view(9, workflow={**window, "nodes": {"c": {}}}))
+    assert mirror.stale == frozenset()
+
+
+def test_a_whole_definition_is_never_older() -> None:
+    """Without a window there is nothing that could lack a node."""
+    mirror = new_mirror(workflow={"nodes": {"a": {}}})
+    moved = delta(5, "graph/", ("replace", "/state/currentNode", "elsewhere"))
+    assert mirror.take(patch(4, 5, moved)).stale == mirror.stale == frozenset()

@@ -16,6 +16,7 @@ _SECTIONS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "trace": (("tracePage", "items"),),
     "entries": (("session", "entryPage", "items"),),
     "events": STALE["session:reload"],
+    "definition": (("workflow",),),
 }
 _REPLAY: Final = ("session", "replayCheckpoint")
 

@@ -68,6 +68,12 @@ class Reader:
         for delta in patch["deltas"]:
             self._delta(delta["targetType"], delta["targetKey"], delta["patch"])
         self.view["revision"] = patch["toRevision"]
+        state, workflow = self.view["state"], self.view["workflow"]
+        newest = [step["nodeId"] for step in self.view["graphSteps"][-1:]]
+        here = state.get("currentNode", state.get("waitingOn", *newest))
+        if "nodeTotal" in workflow and here not in (None, *workflow["nodes"]):
+            # No patch moves the window of a definition that is not shown whole.
+            self.stale.add(("workflow",))
 
     def _delta(self, target: str, key: str, operations: list[Document]) -> None:
         base = BASES[target, key]

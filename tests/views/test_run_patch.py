@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import PATCH_BYTES_MAX
 from pi_workflows.base.sql import Statement
 from pi_workflows.domain.attempt.progress import RecordUpdate
@@ -18,9 +20,10 @@ from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.run_patch import RunPatch, run_patch
 from pi_workflows.views.run_view import run_view
 from tests.audit.population import Population, population
-from tests.kernel.harness import Harness, begin
-from tests.views.following import decoded
+from tests.kernel.harness import Harness, begin, definition, end
+from tests.views.following import Follower, decoded
 from tests.views.patching import Reader, differences
+from tests.views.reading import Document, line, view
 
 SAMPLES = 8
 
@@ -79,6 +82,29 @@ def test_no_frame_is_over_its_bound(bench: Harness) -> None:
     with bench.store.snapshot() as read:
         revision = run_facts(read, "run-1").revision
         assert run_patch(read, "run-1", revision - 3, ProcessFacts(bench.clock.now_ms()))
+
+
+def test_the_window_of_a_large_definition_is_asked_for_again(bench: Harness) -> None:
+    """Both readers know that their window lacks the node; a fresh view has it in the middle."""
+    names = [f"node-{index:04}" for index in range(400)]
+    ways: Document = {"near": names[1], "far": names[200]}
+    edges: list[Document] = [{"from": names[0], "on": "$", "cases": ways}, *line(names)[1:]]
+    nodes: dict[str, dict[str, Json]] = {name: {"summary": "s" * 400} for name in names}
+    permit = bench.launch(workflow=definition(nodes, edges))
+    bench.do(begin(names[0]), permit=permit)
+    follower = Follower(canonical.encode(view(bench)))
+    bench.do(end(names[0], "far"), begin(names[200]), permit=permit)
+    with bench.store.snapshot() as read:
+        process = ProcessFacts(bench.clock.now_ms())
+        patch = run_patch(read, "run-1", follower.revision, process)
+    assert patch is not None
+    follower.take(patch.content)
+    now = decoded(canonical.encode(view(bench)))
+    follower.hold(now)
+    assert "definition" in follower.mirror.stale
+    assert names[200] in now["workflow"]["nodes"]
+    follower.mirror.take_view(now)
+    assert follower.mirror.stale == frozenset()
 
 
 def test_a_missing_patch_is_a_snapshot(bench: Harness) -> None:
