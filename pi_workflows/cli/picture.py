@@ -182,11 +182,14 @@ def graph(view: RunView, scene: Scene) -> list[Line]:
     places = _fitting(blocks, shown.index(_centre(shown, view)) if shown else 0, scene.rows_max)
     lines = [line for block in blocks[places.start : places.stop] for line in block]
     above = places.start + (order.index(shown[0]) if shown else 0)
-    below = (view.workflow.node_total or len(order)) - above - len(places)
+    below = len(order) - above - len(places)
+    elsewhere = (view.workflow.node_total or len(order)) - len(order)
     if above:
         lines.insert(0, ((f"  … {plural(above, 'node')} above", "dim"),))
-    if below > 0:
-        lines.append(((f"  … {plural(below, 'node')} below", "dim"),))
+    others = ((below, "below"), (elsewhere, "elsewhere"))
+    rest = ", ".join(f"{plural(count, 'node')} {where}" for count, where in others if count)
+    if rest:
+        lines.append(((f"  … {rest}", "dim"),))
     return lines
 
 
@@ -255,7 +258,8 @@ class _Row:
         kind = self.view.workflow.nodes[self.name].kind if kind_width else ""
         word = look.word
         if not word and self.view.state.finished_at is not None:
-            word = "not reached"
+            # Of a long run only the newest steps are known: the node may have been reached before.
+            word = "not reached" if self.view.graph_step_start == 0 else "unknown"
         name_style = "" if look is not _PENDING else "dim"
         return (
             ("  ", ""),

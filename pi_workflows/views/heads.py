@@ -88,6 +88,18 @@ def _recency(head: Head) -> float:
     return float("inf") if head.step_index is None else head.step_index
 
 
+def last_node(heads: Iterable[Head]) -> str | None:
+    """Return the node that was worked on last, None before any: one that was left, if there is."""
+    newest = max(heads, key=_lateness, default=None)
+    return newest.node_path if newest is not None else None
+
+
+def _lateness(head: Head) -> tuple[bool, int]:
+    """Order nodes by how late they were worked on; one without a step was left in the middle."""
+    is_left = head.settled_id != head.attempt_id or head.step_index is None
+    return is_left, head.step_index or 0
+
+
 def step_total(read: Read, run_id: str) -> int:
     """Return how many steps a run has."""
     row = read.one(_Number, SQL["step_total"], run_id=run_id)

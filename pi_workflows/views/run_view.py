@@ -28,7 +28,7 @@ from pi_workflows.views.content import stored_value
 from pi_workflows.views.definition import definition_document
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
 from pi_workflows.views.graph import live_graph
-from pi_workflows.views.heads import Head, HeadValue, head_values, node_heads, step_total
+from pi_workflows.views.heads import Head, HeadValue, head_values, last_node, node_heads, step_total
 from pi_workflows.views.page import Page
 from pi_workflows.views.pages import steps_page, trace_page, updates_page
 from pi_workflows.views.request import interaction
@@ -144,7 +144,7 @@ def _document(read: Read, parts: _Parts, budget: _Budget) -> dict[str, Json]:
     definition = definition_document(
         read,
         facts.definition_hash,
-        facts.node_id,
+        facts.node_id or last_node(parts.heads),
         whole_bytes_max=budget.definition_bytes,
         page_bytes_max=budget.page_bytes,
     )

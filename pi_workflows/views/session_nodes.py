@@ -25,7 +25,7 @@ from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.rows import AttemptStatus
 from pi_workflows.domain.run.state import NODE_OUTCOME
 from pi_workflows.views.facts import RunFacts
-from pi_workflows.views.heads import Head, json_list
+from pi_workflows.views.heads import Head, json_list, last_node
 from pi_workflows.views.value import Value
 
 SQL: Final = load(__package__, "session_view.sql")
@@ -140,17 +140,7 @@ def _size_bytes(text: str) -> int:
 
 def _working(facts: RunFacts, heads: Sequence[Head]) -> str | None:
     """Return the node that is worked on, or is to be tried again, or was the last one."""
-    if facts.node_id is not None:
-        return facts.node_id
-    if not heads:
-        return None
-    return max(heads, key=_recency).node_path
-
-
-def _recency(head: Head) -> tuple[bool, int]:
-    """Order nodes by how late they were worked on; one without a step was left in the middle."""
-    is_left = head.settled_id != head.attempt_id or head.step_index is None
-    return is_left, head.step_index or 0
+    return facts.node_id or last_node(heads)
 
 
 def _tries(read: Read, heads: Sequence[Head]) -> dict[str, _Tries]:

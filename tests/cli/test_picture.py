@@ -142,6 +142,24 @@ def test_a_large_graph_is_a_window_around_the_work() -> None:
     assert drawn(last, replace(NOW, rows_max=5))[-1].split()[1] == "node099"
 
 
+def test_what_a_view_leaves_out_is_not_made_up() -> None:
+    """Of a long run only the newest steps are known; of a large definition some of the nodes."""
+    state: dict[str, Json] = {"finishedAt": START_MS + 9_000}
+    nodes: dict[str, dict[str, Json]] = {"one": {}, "two": {}}
+    for start, word in ((0, "not reached"), (1, "unknown")):
+        view = run_view(
+            nodes, LINE, graphSteps=[step("two", "ok")], graphStepStart=start, state=state
+        )
+        assert word in drawn(view)[3]
+    window: dict[str, Json] = {
+        "name": "x",
+        "startAt": "zero",
+        "nodes": {"one": {"type": "compute"}},
+        "nodeTotal": 9,
+    }
+    assert drawn(run_view({"one": {}}, workflow=window))[-1] == "  … 8 nodes elsewhere"
+
+
 def test_a_narrow_window_shortens_names_first() -> None:
     """Where a run stands, how long it took and what went wrong stay in the window."""
     name = "a-node-with-a-name-that-says-everything-about-it"

@@ -348,6 +348,8 @@ def test_a_large_definition_is_shown_by_windows(bench: Harness) -> None:
     assert abs(first + len(near) // 2 - 200) <= 1
     assert at(near, 0, "cases") == {"$escaped": {"$artifact": f"node-{first + 1:04}"}}
     assert at(shown, "content", "$artifact", "sha256") == workflow.hex
+    bench.do(end("node-0200", "done"), permit=permit)
+    assert at(view(bench), "workflow", "nodeStart") == start
 
 
 @pytest.mark.slow
