@@ -82,6 +82,17 @@ UPDATE_KEYS_MAX: Final = 1_024
 # Updates of one run: a steady rate and the burst above it; refused, not queued.
 UPDATES_PER_SECOND_MAX: Final = 20
 UPDATES_BURST_MAX: Final = 100
+# A run's settings, one change of them, and a pointer into them: what a person still oversees.
+SETTINGS_BYTES_MAX: Final = 256 * _KIB
+SETTINGS_PATCH_BYTES_MAX: Final = 64 * _KIB
+SETTINGS_OPERATIONS_MAX: Final = 256
+SETTINGS_POINTER_BYTES_MAX: Final = _KIB
+# Changes that an item of a run's settings shows; the others stand in the log.
+SETTINGS_CHANGES_SHOWN_MAX: Final = 8
+# A prompt for after a run: as long as a node's own.
+FOLLOW_UP_CHARS_MAX: Final = 96_000
+# Prompts that wait for one run's end: each is a turn of the session's model.
+FOLLOW_UPS_QUEUED_MAX: Final = 64
 # The evidence that a person gives for an effect's outcome: a few pages of text.
 EVIDENCE_CHARS_MAX: Final = 4_000
 
@@ -110,6 +121,22 @@ RETRY_BACKOFF_MAX: Final = 100.0
 SUMMARY_CHARS_MAX: Final = 1_000
 STATUS_DETAIL_CHARS_MAX: Final = 200
 TITLE_CHARS_MAX: Final = 200
+# Rules about the parts of a workflow's settings: far beyond what a person writes.
+SETTINGS_RULES_MAX: Final = 256
+# A prompt of an agent node, and what its author may raise that to.
+PROMPT_CHARS_DEFAULT: Final = 96_000
+PROMPT_CHARS_MAX: Final = 1_000_000
+# What a description of an expected output takes.
+EXPECTED_OUTPUT_CHARS_MAX: Final = 16_000
+# Tools that a step may be limited to: more than any session has.
+ALLOWED_TOOLS_MAX: Final = 256
+# Text of a notification: what a person still reads; longer ones belong in a file.
+NOTIFICATION_CHARS_MAX: Final = 64_000
+# Choices of a model's decision, and the text that stands for one.
+CHOICES_MAX: Final = 64
+CHOICE_CHARS_MAX: Final = 200
+# Opening brackets of a model's text at which a JSON value is looked for.
+JSON_SCANS_MAX: Final = 64
 # One source file of a workflow, and how many helper modules it may import from its directory.
 SOURCE_BYTES_MAX: Final = 4 * _MIB
 SOURCE_FILES_MAX: Final = 256

@@ -17,6 +17,7 @@ from pi_workflows.base.limits import (
     RETRY_DELAY_MS_MAX,
     STEPS_MAX,
 )
+from pi_workflows.definition.forms import case_problems, form_problems
 from pi_workflows.definition.paths import (
     RESERVED_NODE_PREFIX,
     RESERVED_WORKFLOW_NAMES,
@@ -25,6 +26,7 @@ from pi_workflows.definition.paths import (
     is_workflow_name,
 )
 from pi_workflows.definition.selector import ROUTED_OUTCOMES, parse_selector
+from pi_workflows.definition.settings import settings_problems
 from pi_workflows.definition.snapshot import Edge, Node, RetryPolicy, Snapshot
 
 
@@ -39,10 +41,22 @@ def snapshot_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
         *(
             problem
             for path, node in snapshot.nodes.items()
-            for problem in _node_problems(path, node)
+            for problem in (
+                *_node_problems(path, node),
+                *form_problems(f"nodes.{path}", path, snapshot.nodes),
+            )
         ),
         *_edge_problems(snapshot),
         *_reach_problems(snapshot),
+        *settings_problems(
+            snapshot.settings or (),
+            tuple(mount.path for mount in snapshot.mounts),
+            {
+                path: node.type == "compute"
+                for path, node in snapshot.nodes.items()
+                if node.settings_route
+            },
+        ),
     )
 
 
@@ -159,6 +173,8 @@ def _edge_problems(snapshot: Snapshot) -> Iterator[Problem]:
                     f"leads to {target!r}, but no node is called so{_meant(target, snapshot)}",
                 )
         yield from _switch_problems(where, edge)
+        if edge.source in snapshot.nodes:
+            yield from case_problems(where, edge, snapshot.nodes[edge.source])
 
 
 def _switch_problems(where: str, edge: Edge) -> Iterator[Problem]:

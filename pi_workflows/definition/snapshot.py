@@ -10,12 +10,16 @@ from pydantic import Field, ValidationError
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem, ProblemsFound
+from pi_workflows.definition.decision import DecisionPolicy
 from pi_workflows.definition.document import Document
+from pi_workflows.definition.settings import SettingsPolicy, policy_of
 
-NodeType: TypeAlias = Literal["compute", "action", "checkpoint"]
+NodeType: TypeAlias = Literal["agent", "compute", "notify", "action", "checkpoint"]
 ActionForm: TypeAlias = Literal["function", "shell"]
 Recovery: TypeAlias = Literal["idempotent", "manual"]
 RetriedOutcome: TypeAlias = Literal["failed", "timed_out"]
+NoticeKind: TypeAlias = Literal["progress", "final"]
+RequestKind: TypeAlias = Literal["agent", "assistant", "checkpoint", "decision"]
 
 
 SHELL_RESULT_MODEL: Final = "pi_workflows.authoring.commands.ShellResult"
@@ -50,6 +54,18 @@ class RetryPolicy(Document):
     backoff: float
 
 
+class AssistantOutput(Document):
+    """The output of an agent node that is the visible text of its turn.
+
+    Attributes:
+        kind: The fixed name of this form.
+        max_chars: The greatest number of characters; None = no limit.
+    """
+
+    kind: Literal["assistant-message"] = "assistant-message"
+    max_chars: int | None = None
+
+
 class Node(Document):
     """One node.
 
@@ -62,6 +78,7 @@ class Node(Document):
         effect: What an action applies; None for other types.
         retry: When the visit is tried again; None = never.
         output_model: The qualified name of the model that the output or answer must fit.
+        settings_route: Set on a compute node that runs again when its settings changed under it.
     """
 
     type: NodeType
@@ -72,6 +89,7 @@ class Node(Document):
     effect: EffectPolicy | None = None
     retry: RetryPolicy | None = None
     output_model: str | None = None
+    settings_route: Literal[True] | None = None
 
     @property
     def needs_own_result(self) -> bool:
@@ -129,6 +147,7 @@ class Snapshot(Document):
         nodes: The nodes by full compiled path.
         edges: At most one per node, ordered by node.
         mounts: The included workflows.
+        settings: The settings of the root and of each mount that has any.
     """
 
     schema_id: Literal["pi-workflows.definition-snapshot.v1"] = Field(
@@ -144,6 +163,7 @@ class Snapshot(Document):
     nodes: dict[str, Node]
     edges: tuple[Edge, ...]
     mounts: tuple[Mount, ...] = ()
+    settings: tuple[SettingsPolicy, ...] | None = None
 
     @classmethod
     def parse(cls, content: bytes) -> Snapshot:
@@ -189,3 +209,9 @@ class Snapshot(Document):
     def edge_by_source(self) -> dict[str, Edge]:
         """The way out of each node that has one."""
         return {edge.source: edge for edge in self.edges}
+
+    def settings_of(self, node_path: str) -> SettingsPolicy | None:
+        """Return the settings that a node sees, None when its workflow declares none."""
+        if not self.settings:
+            return None
+        return policy_of(self.settings, (mount.path for mount in self.mounts), node_path)
