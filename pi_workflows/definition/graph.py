@@ -17,10 +17,13 @@ from pi_workflows.base.limits import (
     RETRY_DELAY_MS_MAX,
     STEPS_MAX,
 )
+from pi_workflows.definition.composed import composition_problems, visible_names
+from pi_workflows.definition.decision import policy_problems
 from pi_workflows.definition.forms import case_problems, form_problems
 from pi_workflows.definition.paths import (
     RESERVED_NODE_PREFIX,
     RESERVED_WORKFLOW_NAMES,
+    ROOT,
     is_contract_id,
     is_node_path,
     is_workflow_name,
@@ -33,8 +36,8 @@ from pi_workflows.definition.snapshot import Edge, Node, RetryPolicy, Snapshot
 def snapshot_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
     """Return everything wrong with a definition that its snapshot shows, in reading order.
 
-    The rules are those of the engine contract, sections 1.2 and 1.4. Authors meet them when they
-    define a workflow, the server when it reads a snapshot.
+    The rules are those of the engine contract, sections 1.2, 1.4 and 1.5. Authors meet them when
+    they define a workflow, the server when it reads a snapshot.
     """
     return (
         *_name_problems(snapshot),
@@ -43,11 +46,13 @@ def snapshot_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
             for path, node in snapshot.nodes.items()
             for problem in (
                 *_node_problems(path, node),
-                *form_problems(f"nodes.{path}", path, snapshot.nodes),
+                *form_problems(f"nodes.{path}", node),
             )
         ),
         *_edge_problems(snapshot),
         *_reach_problems(snapshot),
+        *composition_problems(snapshot),
+        *_approval_problems(snapshot),
         *settings_problems(
             snapshot.settings or (),
             tuple(mount.path for mount in snapshot.mounts),
@@ -113,6 +118,34 @@ def _node_problems(path: str, node: Node) -> Iterator[Problem]:
         )
     if node.retry is not None:
         yield from _retry_problems(where, node, node.retry)
+    if node.human_decision is not None:
+        if node.type != "checkpoint":
+            yield Problem("decisionMisplaced", where, "only a checkpoint has a person decide")
+        for problem in policy_problems(node.human_decision):
+            yield Problem("decisionInvalid", where, problem)
+
+
+def _approval_problems(snapshot: Snapshot) -> Iterator[Problem]:
+    for path, node in snapshot.nodes.items():
+        if node.approved_by is None:
+            continue
+        where = f"nodes.{path}"
+        if node.type != "action":
+            yield Problem("approvalMisplaced", where, "approved_by: only an action is approved")
+        asked = snapshot.nodes.get(node.approved_by)
+        if asked is None:
+            meant = _meant(node.approved_by, snapshot)
+            yield Problem(
+                "approvalUnknown",
+                where,
+                f"approved_by: no node is called {node.approved_by!r}{meant}",
+            )
+        elif asked.human_decision is None:
+            yield Problem(
+                "approvalUnknown",
+                where,
+                f"approved_by: {node.approved_by!r} is no human_decision(...)",
+            )
 
 
 def _retry_problems(where: str, node: Node, retry: RetryPolicy) -> Iterator[Problem]:
@@ -240,9 +273,9 @@ def _reach_problems(snapshot: Snapshot) -> Iterator[Problem]:
             )
 
 
-def _meant(name: str, snapshot: Snapshot) -> str:
+def _meant(name: str, snapshot: Snapshot, scope: str = ROOT) -> str:
     """Return a hint at the node that was probably meant, or nothing."""
     import difflib  # noqa: PLC0415 - only for an error, and the server need not load it
 
-    near = difflib.get_close_matches(name, snapshot.nodes, n=1)
+    near = difflib.get_close_matches(name, visible_names(snapshot, scope), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

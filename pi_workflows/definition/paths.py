@@ -7,6 +7,9 @@ from typing import Final
 
 from pi_workflows.base.limits import NODE_NAME_CHARS_MAX, WORKFLOW_NAME_CHARS_MAX
 
+ROOT: Final = ""
+"""The path of the workflow that is not included anywhere."""
+
 RESERVED_NODE_PREFIX: Final = "__piw_"
 RESERVED_WORKFLOW_NAMES: Final = frozenset(
     {
@@ -50,3 +53,29 @@ def is_node_path(text: str) -> bool:
 def is_contract_id(text: str) -> bool:
     """Return whether the text may be the contract that an includer asks for."""
     return _CONTRACT_ID.fullmatch(text) is not None
+
+
+def scope_of(path: str) -> str:
+    """Return the mount that a node or mount stands in, empty for the root."""
+    return path.rpartition("/")[0]
+
+
+def local_name(path: str) -> str:
+    """Return what the workflow that a node or mount stands in calls it."""
+    return path.rpartition("/")[2]
+
+
+def joined(scope: str, name: str) -> str:
+    """Return the full path of what a mount's workflow calls so."""
+    return f"{scope}/{name}" if scope else name
+
+
+def mounts_of(path: str) -> tuple[str, ...]:
+    """Return the mounts that a node or mount stands in, from the outermost to its own."""
+    names = path.split("/")[:-1]
+    return tuple("/".join(names[: depth + 1]) for depth in range(len(names)))
+
+
+def is_within(path: str, mount: str) -> bool:
+    """Return whether a node or mount is the mount itself or stands anywhere inside it."""
+    return mount in (ROOT, path) or path.startswith(f"{mount}/")

@@ -12,6 +12,7 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem, ProblemsFound
 from pi_workflows.definition.decision import DecisionPolicy
 from pi_workflows.definition.document import Document
+from pi_workflows.definition.paths import ROOT, is_within
 from pi_workflows.definition.settings import SettingsPolicy, policy_of
 
 NodeType: TypeAlias = Literal["agent", "compute", "notify", "action", "checkpoint"]
@@ -78,6 +79,14 @@ class Node(Document):
         effect: What an action applies; None for other types.
         retry: When the visit is tried again; None = never.
         output_model: The qualified name of the model that the output or answer must fit.
+        expected_output: What an agent gives, in words, or that its visible text is the output.
+        allowed_tools: The tools that an agent may use beside the workflow's own; None = all.
+        prompt_chars_max: The greatest length of an agent's prompt, where it is not the usual one.
+        choices: The values that an agent's decision may take.
+        choice_field: The member of the output that holds the choice.
+        notify_kind: Whether a notification is one of several or the last word.
+        human_decision: Who decides at a checkpoint that a person alone may answer, and how.
+        approved_by: The path of the decision that an action needs, about exactly its request.
         settings_route: Set on a compute node that runs again when its settings changed under it.
     """
 
@@ -89,7 +98,34 @@ class Node(Document):
     effect: EffectPolicy | None = None
     retry: RetryPolicy | None = None
     output_model: str | None = None
+    expected_output: str | AssistantOutput | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    prompt_chars_max: int | None = None
+    choices: tuple[str, ...] | None = None
+    choice_field: str | None = None
+    notify_kind: NoticeKind | None = None
+    human_decision: DecisionPolicy | None = None
+    approved_by: str | None = None
     settings_route: Literal[True] | None = None
+
+    @property
+    def request_kind(self) -> RequestKind | None:
+        """What kind of answer the node waits for; None for one that waits for none."""
+        if self.type == "agent":
+            is_text = isinstance(self.expected_output, AssistantOutput)
+            return "assistant" if is_text else "agent"
+        if self.type == "checkpoint":
+            return "checkpoint" if self.human_decision is None else "decision"
+        return None
+
+    @property
+    def case_values(self) -> tuple[str, tuple[str, ...]] | None:
+        """The member of the output that holds a choice, and every value that it may have."""
+        if self.choices is not None and self.choice_field is not None:
+            return self.choice_field, self.choices
+        if self.human_decision is not None:
+            return "choice", tuple(choice.id for choice in self.human_decision.choices)
+        return None
 
     @property
     def needs_own_result(self) -> bool:
@@ -109,12 +145,14 @@ class Edge(Document):
         to: The next node of a plain edge.
         on: What a switch looks at, such as `$.route`.
         cases: The next node by the looked-at value as text.
+        scope: The mount whose workflow declares the edge; None = the root.
     """
 
     source: str = Field(validation_alias="from", serialization_alias="from")
     to: str | None = None
     on: str | None = None
     cases: dict[str, str] | None = None
+    scope: str | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -122,16 +160,38 @@ class Edge(Document):
         return (self.to,) if self.to is not None else tuple((self.cases or {}).values())
 
 
+class MountExit(Document):
+    """One way out of an included workflow.
+
+    Attributes:
+        node: The full path of the node that it ends with.
+        output_model: The qualified name of the model of what it gives.
+    """
+
+    node: str
+    output_model: str | None = None
+
+
 class Mount(Document):
-    """An included workflow: where its nodes hang and what it is called.
+    """An included workflow: where its nodes hang, how it begins, how it is left.
 
     Attributes:
         path: The path that prefixes its nodes.
         workflow_name: Its own name.
+        contract_id: The contract that it declares.
+        input_model: The qualified name of its input's model.
+        start_at: The full path of its first node.
+        max_steps: Attempts that one invocation may start.
+        exits: Its exits by name.
     """
 
     path: str
     workflow_name: str
+    contract_id: str | None = None
+    input_model: str | None = None
+    start_at: str
+    max_steps: int
+    exits: dict[str, MountExit]
 
 
 class Snapshot(Document):
@@ -209,6 +269,27 @@ class Snapshot(Document):
     def edge_by_source(self) -> dict[str, Edge]:
         """The way out of each node that has one."""
         return {edge.source: edge for edge in self.edges}
+
+    @cached_property
+    def entrances(self) -> dict[str, tuple[str, ...]]:
+        """The nodes whose edges may enter each mount anew, in the order of the edges.
+
+        One of them that is an exit's node of the mount itself leads out and in again.
+        """
+        return {
+            mount.path: tuple(
+                edge.source
+                for edge in self.edges
+                if not is_within(edge.scope or ROOT, mount.path)
+                and any(is_within(target, mount.path) for target in edge.targets)
+            )
+            for mount in self.mounts
+        }
+
+    @cached_property
+    def mount_by_path(self) -> dict[str, Mount]:
+        """The included workflows by the path that they hang at."""
+        return {mount.path: mount for mount in self.mounts}
 
     def settings_of(self, node_path: str) -> SettingsPolicy | None:
         """Return the settings that a node sees, None when its workflow declares none."""
