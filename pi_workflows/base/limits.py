@@ -93,6 +93,20 @@ SETTINGS_CHANGES_SHOWN_MAX: Final = 8
 FOLLOW_UP_CHARS_MAX: Final = 96_000
 # Prompts that wait for one run's end: each is a turn of the session's model.
 FOLLOW_UPS_QUEUED_MAX: Final = 64
+# What a message says beside its prompt: where the step belongs and how it is answered.
+LIVE_CONTROL_CHARS_MAX: Final = 8_192
+# What a message about a run's end quotes of it: input, results, errors, each and in all.
+TERMINAL_VALUE_CHARS_MAX: Final = 4_000
+TERMINAL_VALUES_MAX: Final = 12
+# Turns of a session that may end without an answer before a step fails; each but the last is
+# answered by a reminder.
+REMINDERS_MAX: Final = 2
+# Runs that may be launched by themselves from the end of one run, whatever they are called.
+RECOVERY_LAUNCHES_MAX: Final = 2
+# Active time of a turn that looks at a run's end.
+TERMINAL_TURN_MS: Final = 900_000
+# How long an ended run stays the session's work after its last turn.
+TERMINAL_RETAINED_MS: Final = 60_000
 # The evidence that a person gives for an effect's outcome: a few pages of text.
 EVIDENCE_CHARS_MAX: Final = 4_000
 
