@@ -207,6 +207,7 @@ class Snapshot(Document):
         nodes: The nodes by full compiled path.
         edges: At most one per node, ordered by node.
         mounts: The included workflows.
+        presentation: How the session that started a run is told to present its end.
         settings: The settings of the root and of each mount that has any.
     """
 
@@ -223,6 +224,7 @@ class Snapshot(Document):
     nodes: dict[str, Node]
     edges: tuple[Edge, ...]
     mounts: tuple[Mount, ...] = ()
+    presentation: str | None = None
     settings: tuple[SettingsPolicy, ...] | None = None
 
     @classmethod

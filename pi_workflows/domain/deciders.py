@@ -16,6 +16,7 @@ from pi_workflows.domain.attempt.boundary import (
     start_attempt,
     wait_for_input,
 )
+from pi_workflows.domain.attempt.notice import Notify, notify
 from pi_workflows.domain.attempt.progress import RecordUpdate, record_update
 from pi_workflows.domain.effect.application import (
     BeginEffect,
@@ -27,6 +28,12 @@ from pi_workflows.domain.effect.application import (
 )
 from pi_workflows.domain.effect.recovery import ResolveEffect, resolve_effect
 from pi_workflows.domain.fact import Command, Context, Decided
+from pi_workflows.domain.follow_up.queue import (
+    QueueFollowUp,
+    RemoveFollowUp,
+    queue_follow_up,
+    remove_follow_up,
+)
 from pi_workflows.domain.request.answer import AnswerCheckpoint, answer_checkpoint
 from pi_workflows.domain.run.claim import (
     ClaimRun,
@@ -67,6 +74,12 @@ from pi_workflows.domain.session.capture import (
     record_entries,
     record_events,
 )
+from pi_workflows.domain.settings.change import (
+    ChangeSettings,
+    OpenSettings,
+    change_settings,
+    open_settings,
+)
 
 CommandT = TypeVar("CommandT", bound=Command)
 _Decider: TypeAlias = Callable[[Command, Context, Read], Decided]
@@ -97,7 +110,12 @@ DECIDERS: Final[Mapping[type[Command], _Decider]] = dict(
         _row(FinishAttempt, finish_attempt),
         _row(Requeue, requeue),
         _row(WaitForInput, wait_for_input),
+        _row(Notify, notify),
         _row(RecordUpdate, record_update),
+        _row(OpenSettings, open_settings),
+        _row(ChangeSettings, change_settings),
+        _row(QueueFollowUp, queue_follow_up),
+        _row(RemoveFollowUp, remove_follow_up),
         _row(ReserveEffect, reserve_effect),
         _row(BeginEffect, begin_effect),
         _row(SettleEffect, settle_effect),

@@ -14,7 +14,7 @@ from pi_workflows.base.limits import (
     FAILURE_CHARS_MAX,
     PROPOSAL_COMMANDS_MAX,
 )
-from pi_workflows.definition.snapshot import NodeType, Recovery
+from pi_workflows.definition.snapshot import NodeType, NoticeKind, Recovery, RequestKind
 from pi_workflows.protocol.content import Ref
 from pi_workflows.protocol.wire import Count, Id, JsonObject, Maybe, Number, Text, WireModel
 
@@ -58,6 +58,7 @@ class StartAttempt(WireModel):
     attempt_number: Number
     node_type: NodeType
     timeout_ms: Count
+    prompt: Maybe[Ref] = None
 
 
 class FinishAttempt(WireModel):
@@ -84,8 +85,18 @@ class WaitForInput(WireModel):
 
     command: Literal["waitForInput"] = "waitForInput"
     attempt_id: Id
-    kind: Literal["checkpoint"]
+    kind: RequestKind
     contract: Ref
+
+
+class Notify(WireModel):
+    """The open attempt ends with a text for the run's session; the text is its output."""
+
+    command: Literal["notify"] = "notify"
+    attempt_id: Id
+    text: Ref
+    kind: NoticeKind
+    elapsed_ns: Count
 
 
 class ReserveEffect(WireModel):
@@ -141,6 +152,7 @@ Command: TypeAlias = Annotated[
     | FinishAttempt
     | Requeue
     | WaitForInput
+    | Notify
     | ReserveEffect
     | BeginEffect
     | SettleEffect

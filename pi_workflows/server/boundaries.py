@@ -8,17 +8,18 @@ from typing import Final
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import LimitExceeded, PayloadInvalid
 from pi_workflows.base.limits import UPDATE_DATA_BYTES_MAX
-from pi_workflows.domain.attempt import boundary, progress
+from pi_workflows.domain.attempt import boundary, notice, progress
 from pi_workflows.domain.effect import application
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run import ending
+from pi_workflows.domain.value import as_text
 from pi_workflows.protocol import proposals as wire
 from pi_workflows.protocol.content import Ref
 from pi_workflows.server.content import Incoming
 
 # Commands that append exactly one event to the run, whatever else they touch.
-_ON_THE_RUN: Final = (wire.StartAttempt, wire.FinishAttempt, wire.Update)
+_ON_THE_RUN: Final = (wire.StartAttempt, wire.FinishAttempt, wire.Notify, wire.Update)
 _LEAVING: Final = (wire.Requeue, wire.WaitForInput, wire.FinishRun)
 
 
@@ -113,9 +114,18 @@ class _Reader:
                     attempt_number=command.attempt_number,
                     node_type=command.node_type,
                     timeout_ms=command.timeout_ms,
+                    prompt=self._prompt(command.prompt),
                 )
             case wire.FinishAttempt():
                 return self._finish_attempt(command)
+            case wire.Notify():
+                return notice.Notify(
+                    self._run_id,
+                    attempt_id=command.attempt_id,
+                    text=self._value(command.text),
+                    kind=command.kind,
+                    elapsed_ns=command.elapsed_ns,
+                )
             case wire.Requeue():
                 return boundary.Requeue(self._run_id, delay_ms=command.delay_ms)
             case wire.WaitForInput():
@@ -198,6 +208,12 @@ class _Reader:
     def _value(self, ref: Ref) -> Blob:
         """Return a value that the proposal holds or names."""
         return self._keep(self._content.value(ref))
+
+    def _prompt(self, ref: Ref | None) -> Blob | None:
+        """Return a prompt, which travels as a JSON text and is kept as the text itself."""
+        if ref is None:
+            return None
+        return as_text(self._value(ref), field="prompt")
 
     def _optional(self, ref: Ref | None) -> Blob | None:
         """Return such a value, if there is one."""

@@ -13,7 +13,7 @@ from pi_workflows.base.sql import Read
 from pi_workflows.base.units import NS_PER_MS
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
-from pi_workflows.definition.snapshot import Node, Snapshot
+from pi_workflows.definition.snapshot import Node, RequestKind, Snapshot
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
@@ -33,6 +33,7 @@ from pi_workflows.domain.run.state import (
     LastStep,
     OpenAttempt,
     RunState,
+    failure_code,
     last_of_node,
     last_step,
     open_attempt,
@@ -49,6 +50,8 @@ _STATUS: Final[dict[str, AttemptStatus]] = {
     "timed_out": "timed_out",
     "cancelled": "cancelled",
 }
+# Nodes that nothing but an answer completes.
+_ANSWERED: Final = ("agent", "checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class StartAttempt(Command):
         attempt_number: Which execution of the path in this run, from 1.
         node_type: The node's type.
         timeout_ms: Active-time budget; 0 is unlimited.
+        prompt: What an agent is told, as text.
     """
 
     attempt_id: str
@@ -70,6 +74,7 @@ class StartAttempt(Command):
     attempt_number: int
     node_type: str
     timeout_ms: int
+    prompt: Blob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ class Requeue(Command):
 
 @dataclass(frozen=True, slots=True)
 class WaitForInput(Command):
-    """The open attempt asks a person; the runner leaves.
+    """The open attempt asks a person or a model; the runner leaves.
 
     Attributes:
         attempt_id: The open attempt.
@@ -115,7 +120,7 @@ class WaitForInput(Command):
     """
 
     attempt_id: str
-    kind: Literal["checkpoint"]
+    kind: RequestKind
     contract: Blob
 
 
@@ -156,7 +161,8 @@ def due_node(read: Read, state: RunState, snapshot: Snapshot, step: LastStep | N
     else:
         outcome = NODE_OUTCOME[step.status]
         tries = visit_tries(read, state.run_id, step.node_id, step.visit_number)
-        delay = retry_delay_ms(snapshot.nodes[step.node_id], outcome, tries)
+        code = failure_code(read, step)
+        delay = retry_delay_ms(snapshot.nodes[step.node_id], outcome, tries, code)
         if delay is not None:
             node_path, delay_ms, is_retry = step.node_id, delay, True
         else:
@@ -166,6 +172,7 @@ def due_node(read: Read, state: RunState, snapshot: Snapshot, step: LastStep | N
                 step.node_id,
                 outcome,
                 lambda: read.document(decode, output) if output else None,
+                code,
             )
             if not isinstance(chosen, Next):
                 return None
@@ -198,6 +205,8 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
     node = snapshot.nodes[due.node_path]
     if command.node_type != node.type:
         raise TransitionDenied(f"{due.node_path} is a {node.type} node.", code="nodeMismatch")
+    if command.prompt is not None and node.type != "agent":
+        raise TransitionDenied(f"{due.node_path} has no prompt.", code="nodeMismatch")
     if node.timeout_ms is not None and command.timeout_ms != node.timeout_ms:
         raise TransitionDenied(f"{due.node_path} has another timeout.", code="nodeMismatch")
     key = ids.attempt_id(command.run_id, due.node_path, due.attempt_number)
@@ -207,7 +216,10 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
         raise LimitExceeded(
             f"The run took {snapshot.max_steps} steps, which is its limit.", code="maxSteps"
         )
-    return Decided(drafts=(state.draft(_started(command, context.at_ms)),))
+    return Decided(
+        drafts=(state.draft(_started(command, context.at_ms)),),
+        blobs=() if command.prompt is None else (command.prompt,),
+    )
 
 
 def _started(command: StartAttempt, at_ms: int) -> AttemptStarted:
@@ -221,7 +233,7 @@ def _started(command: StartAttempt, at_ms: int) -> AttemptStarted:
             attempt_number=command.attempt_number,
             node_type=command.node_type,
             status="running",
-            prompt_hash=None,
+            prompt_hash=command.prompt.hex if command.prompt else None,
             output_hash=None,
             receipt_hash=None,
             error_hash=None,
@@ -305,8 +317,10 @@ def _consumed(
 ) -> RequestChange | None:
     """Return the consumption of the accepted answer that the attempt ends with."""
     if attempt.status != "waiting":
-        if attempt.node_type == "checkpoint" and command.outcome == "ok":
-            raise TransitionDenied("Only an answer completes a checkpoint.", code="answerMissing")
+        if attempt.node_type in _ANSWERED and command.outcome == "ok":
+            raise TransitionDenied("Only an answer completes this node.", code="answerMissing")
+        if attempt.node_type == "notify" and command.outcome == "ok":
+            raise TransitionDenied("Only its text completes this node.", code="textMissing")
         return None
     request = request_of_attempt(read, attempt.attempt_id)
     if request is None or request.status != "settled":
@@ -340,7 +354,8 @@ def _left_effects(
     if command.outcome == "ok" and not _is_applied(read, state, attempt, node):
         raise TransitionDenied("An action that succeeded has its effect.", code="effectNotApplied")
     tries = visit_tries(read, state.run_id, attempt.node_id, attempt.visit_number) + 1
-    if retry_delay_ms(node, command.outcome, tries) is not None:
+    code = command.failure.code if command.failure else None
+    if retry_delay_ms(node, command.outcome, tries, code) is not None:
         return []
     return [effects.cancelled(effect, at_ms) for effect in left]
 
@@ -389,13 +404,15 @@ def wait_for_input(command: WaitForInput, context: Context, read: Read) -> Decid
 
     Raises:
         NotFound: There is no such run.
-        TransitionDenied: It has ended, or the attempt is not the open one, or no checkpoint.
+        TransitionDenied: It has ended, or the attempt is not the open one, or its node asks for
+            another kind of answer, or for none.
         PayloadInvalid: `notJson`, the question comes as text.
     """
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     require_json("contract", command.contract)
-    if attempt.node_type != command.kind or attempt.status != "running":
+    node = snapshot_of(read, state).nodes[attempt.node_id]
+    if node.request_kind != command.kind or attempt.status != "running":
         raise TransitionDenied("The attempt cannot ask for an answer.", code="nodeMismatch")
     request_id = ids.request_id(command.run_id, attempt.attempt_id)
     event = RunWaiting(
