@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias, TypeVar, cast
 
 from pi_workflows.base.sql import Projection
-from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.attempt.events import (
+    AttemptSettled,
+    AttemptStarted,
+    IntervalClosed,
+    IntervalOpened,
+    UpdateRecorded,
+)
+from pi_workflows.domain.decision.events import (
+    DecisionRequested,
+    DecisionResolved,
+    DecisionSubmitted,
+)
 from pi_workflows.domain.effect.events import (
     EffectAmbiguous,
     EffectApplied,
@@ -23,6 +34,11 @@ from pi_workflows.domain.effect.events import (
     EffectReserved,
 )
 from pi_workflows.domain.fact import Event, Stored, ViewRef
+from pi_workflows.domain.follow_up.events import (
+    FollowUpCancelled,
+    FollowUpQueued,
+    FollowUpRemoved,
+)
 from pi_workflows.domain.message.events import (
     MessageCancelled,
     MessageCreated,
@@ -31,7 +47,11 @@ from pi_workflows.domain.message.events import (
     TurnStarted,
     TurnStopped,
 )
-from pi_workflows.domain.request.events import RequestSubmitted
+from pi_workflows.domain.request.events import (
+    RequestCancelled,
+    RequestSubmitted,
+    RequestValidated,
+)
 from pi_workflows.domain.run.events import (
     LeaseClaimed,
     LeaseReleased,
@@ -39,6 +59,7 @@ from pi_workflows.domain.run.events import (
     RunCompleted,
     RunEffectAmbiguous,
     RunFailed,
+    RunInteractionTimeoutStarted,
     RunParked,
     RunPaused,
     RunQueued,
@@ -54,7 +75,24 @@ from pi_workflows.domain.run.events import (
 )
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 from pi_workflows.domain.session.journal import Checkpoint, Flush, Progress
-from projections import attempts, effects, lifecycle, messages, requests, runs, sessions, updates
+from pi_workflows.domain.settings.events import (
+    AttemptStatusChanged,
+    RunSettingsOpened,
+    SettingsChanged,
+)
+from projections import (
+    attempts,
+    decisions,
+    effects,
+    follow_ups,
+    lifecycle,
+    messages,
+    requests,
+    runs,
+    sessions,
+    settings,
+    updates,
+)
 from projections.viewer import checkpoints as viewer_checkpoints
 from projections.viewer import deltas as viewer_deltas
 from projections.viewer import runs as viewer_runs
@@ -86,8 +124,9 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
         _row(RunSourceChanged, *_RUN),
         _row(RunEffectAmbiguous, *_RUN),
         _row(RunWaiting, *_RUN, requests.asked),
-        _row(RunPaused, *_RUN),
-        _row(RunResumeRequested, *_RUN, requests.revised),
+        _row(RunPaused, *_RUN, requests.changed),
+        _row(RunResumeRequested, *_RUN, requests.changed),
+        _row(RunInteractionTimeoutStarted, *_RUN, requests.changed),
         _row(RunCompleted, *_RUN, requests.closed),
         _row(RunFailed, *_RUN, requests.closed),
         _row(RunTimedOut, *_RUN, requests.closed),
@@ -95,14 +134,27 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
         _row(RunQueueSettled, *_RUN),
         _row(AttemptStarted, attempts.started),
         _row(AttemptSettled, attempts.settled, requests.consumed),
+        _row(IntervalOpened, attempts.reopened),
+        _row(IntervalClosed, *_RUN),
         _row(UpdateRecorded, updates.recorded),
         _row(RequestSubmitted, *_RUN, requests.submitted),
+        _row(RequestValidated, *_RUN, requests.changed),
+        _row(RequestCancelled, *_RUN, requests.changed),
         _row(MessageCreated, messages.created),
         _row(MessageSent, messages.changed),
         _row(MessageCancelled, messages.changed),
         _row(MessageRecoveryStopped, messages.changed),
         _row(TurnStarted, messages.turn_started),
         _row(TurnStopped, messages.turn_ended),
+        _row(RunSettingsOpened, *_RUN, lifecycle.settings_opened, settings.opened),
+        _row(AttemptStatusChanged, *_RUN),
+        _row(SettingsChanged, settings.changed),
+        _row(FollowUpQueued, follow_ups.queued),
+        _row(FollowUpRemoved, follow_ups.ended),
+        _row(FollowUpCancelled, follow_ups.ended),
+        _row(DecisionRequested, decisions.requested),
+        _row(DecisionSubmitted, decisions.submitted),
+        _row(DecisionResolved, decisions.resolved),
         _row(EffectReserved, effects.reserved),
         _row(EffectAttemptStarted, effects.tried),
         _row(EffectAttemptFinished, effects.closed),

@@ -43,6 +43,39 @@ def request_id(run_id: str, attempt: str) -> str:
     return _derived("request", run_id, attempt)
 
 
+def decision_id(run_id: str, attempt: str) -> str:
+    """Return the identity of the one decision that an attempt may ask for."""
+    return _derived("decision", run_id, attempt)
+
+
+def policy_submission_id(decision: str) -> str:
+    """Return the identity of the answer that a decision's default is at its deadline."""
+    return _derived("submission", decision, "timeout_policy")
+
+
+def settings_scope_id(run_id: str, mount_path: str, invocation: int) -> str:
+    """Return the identity of a workflow's settings in one of its invocations.
+
+    Engine contract, section 4; runner and server compute it alike.
+    """
+    return f"{run_id}:{mount_path or '$root'}:{invocation}"
+
+
+def settings_change_id(scope_id: str, change_number: int) -> str:
+    """Return the identity of the one change of this number that a scope may have."""
+    return _derived("change", scope_id, str(change_number))
+
+
+def client_request_id(client_id: str, idempotency_key: str) -> str:
+    """Return the name under which what a client asks for once is kept in its own row."""
+    return _derived("asked", client_id, idempotency_key)
+
+
+def follow_up_id(run_id: str, request: str) -> str:
+    """Return the identity of the one follow-up that a request may queue after a run."""
+    return _derived("follow-up", run_id, request)
+
+
 def message_id(kind: str, source_id: str, key: str) -> str:
     """Return the identity of the message that a source may have once under a key.
 

@@ -30,6 +30,15 @@ from pi_workflows.definition.document import Document
 _CHOICE_ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")
 
 
+class _Shown(Document):
+    """What is stored by itself, or shown."""
+
+    def document(self) -> Json:
+        """Return it as JSON: what is absent is left out."""
+        document: Json = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return document
+
+
 class TextInput(Document):
     """What a person types to a choice.
 
@@ -46,7 +55,7 @@ class TextInput(Document):
     chars_max: int = DECISION_INPUT_CHARS_DEFAULT
 
 
-class Choice(Document):
+class Choice(_Shown):
     """One way to decide.
 
     Attributes:
@@ -60,16 +69,11 @@ class Choice(Document):
     input: TextInput | None = None
 
 
-class Response(Document):
+class Response(_Shown):
     """A decision as it is given: the choice, and the text typed to it by its name."""
 
     choice: str
     input: dict[str, str] | None = None
-
-    def document(self) -> Json:
-        """Return it as JSON: what is absent is left out."""
-        document: Json = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return document
 
 
 class DecisionPolicy(Document):
@@ -143,7 +147,7 @@ Block: TypeAlias = Annotated[
 """One part of a presentation; parts are not nested."""
 
 
-class Presentation(Document):
+class Presentation(_Shown):
     """`pi-workflows.decision-presentation.v1`: everything that a person is shown.
 
     Attributes:
@@ -159,11 +163,6 @@ class Presentation(Document):
     )
     summary: str
     blocks: tuple[Block, ...] = ()
-
-    def document(self) -> Json:
-        """Return it as JSON."""
-        document: Json = self.model_dump(mode="json", by_alias=True)
-        return document
 
 
 class DecisionQuestion(DecisionPolicy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.definition.selector import (
@@ -15,6 +15,9 @@ from pi_workflows.definition.selector import (
     parse_selector,
 )
 from pi_workflows.definition.snapshot import Edge, Snapshot
+
+APPROVAL_STALE: Final = "approvalStale"
+"""Why an action fails whose request is another one than a person approved."""
 
 # A value and the cases in an error line: enough to recognize them.
 _VALUE_CHARS_MAX = 60
@@ -51,8 +54,22 @@ class Unroutable:
 Route: TypeAlias = Next | End | Unroutable
 
 
+def is_approved(subject_digest: bytes, request_digest: bytes) -> bool:
+    """Whether an action asks for exactly what was approved (decision "approval bound to content").
+
+    Args:
+        subject_digest: SHA-256 of the canonical subject that the decision showed.
+        request_digest: SHA-256 of the canonical request of the action's effect.
+    """
+    return subject_digest == request_digest
+
+
 def route(
-    snapshot: Snapshot, node_path: str, outcome: NodeOutcome, read_output: Callable[[], Json]
+    snapshot: Snapshot,
+    node_path: str,
+    outcome: NodeOutcome,
+    read_output: Callable[[], Json],
+    failure_code: str | None = None,
 ) -> Route:
     """Choose what follows a settled node (the engine contract, section 1.4).
 
@@ -62,6 +79,8 @@ def route(
         outcome: How its visit ended, after all retries.
         read_output: Reads the accepted output; called only for an `ok` node whose switch looks at
             it.
+        failure_code: Why a node failed. An action whose approval does not hold leads back to the
+            decision that it needs, whatever its edges say.
 
     Returns:
         The next node; the run's end when an `ok` node has no edge, or another outcome no `$result.`
@@ -72,6 +91,9 @@ def route(
     selector = _selector(edge)
     if outcome == "cancelled":
         return End("cancelled")
+    asked = snapshot.nodes[node_path].approved_by
+    if asked is not None and outcome == "failed" and failure_code == APPROVAL_STALE:
+        return Next(asked)
     if outcome != "ok" and (selector is None or selector.source != "result"):
         return End(outcome)
     if edge is None:

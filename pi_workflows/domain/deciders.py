@@ -18,6 +18,12 @@ from pi_workflows.domain.attempt.boundary import (
 )
 from pi_workflows.domain.attempt.notice import Notify, notify
 from pi_workflows.domain.attempt.progress import RecordUpdate, record_update
+from pi_workflows.domain.decision.resolution import (
+    AnswerDecision,
+    CloseDecision,
+    answer_decision,
+    close_decision,
+)
 from pi_workflows.domain.effect.application import (
     BeginEffect,
     ReserveEffect,
@@ -100,6 +106,8 @@ DECIDERS: Final[Mapping[type[Command], _Decider]] = dict(
         _row(ResumeRun, resume_run),
         _row(CancelRun, cancel_run),
         _row(AnswerCheckpoint, answer_checkpoint),
+        _row(AnswerDecision, answer_decision),
+        _row(CloseDecision, close_decision),
         _row(ResolveEffect, resolve_effect),
         _row(ClaimRun, claim_run),
         _row(MarkReady, mark_ready),

@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from pi_workflows.base.errors import Corrupt
-from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.attempt.events import (
+    AttemptSettled,
+    AttemptStarted,
+    IntervalClosed,
+    IntervalOpened,
+    UpdateRecorded,
+)
+from pi_workflows.domain.decision.events import (
+    DecisionRequested,
+    DecisionResolved,
+    DecisionSubmitted,
+)
 from pi_workflows.domain.effect.events import (
     EffectAmbiguous,
     EffectApplied,
@@ -19,6 +30,11 @@ from pi_workflows.domain.effect.events import (
     EffectReserved,
 )
 from pi_workflows.domain.fact import Event
+from pi_workflows.domain.follow_up.events import (
+    FollowUpCancelled,
+    FollowUpQueued,
+    FollowUpRemoved,
+)
 from pi_workflows.domain.message.events import (
     MessageCancelled,
     MessageCreated,
@@ -27,7 +43,11 @@ from pi_workflows.domain.message.events import (
     TurnStarted,
     TurnStopped,
 )
-from pi_workflows.domain.request.events import RequestSubmitted
+from pi_workflows.domain.request.events import (
+    RequestCancelled,
+    RequestSubmitted,
+    RequestValidated,
+)
 from pi_workflows.domain.run.events import (
     LeaseClaimed,
     LeaseReleased,
@@ -35,6 +55,7 @@ from pi_workflows.domain.run.events import (
     RunCompleted,
     RunEffectAmbiguous,
     RunFailed,
+    RunInteractionTimeoutStarted,
     RunParked,
     RunPaused,
     RunQueued,
@@ -49,6 +70,11 @@ from pi_workflows.domain.run.events import (
     RunWorkerNoProgress,
 )
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
+from pi_workflows.domain.settings.events import (
+    AttemptStatusChanged,
+    RunSettingsOpened,
+    SettingsChanged,
+)
 
 _KINDS: Final[tuple[type[Event], ...]] = (
     LeaseClaimed,
@@ -64,6 +90,7 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     RunWaiting,
     RunPaused,
     RunResumeRequested,
+    RunInteractionTimeoutStarted,
     RunCompleted,
     RunFailed,
     RunTimedOut,
@@ -71,14 +98,27 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     RunQueueSettled,
     AttemptStarted,
     AttemptSettled,
+    IntervalOpened,
+    IntervalClosed,
     UpdateRecorded,
     RequestSubmitted,
+    RequestValidated,
+    RequestCancelled,
     MessageCreated,
     MessageSent,
     MessageCancelled,
     MessageRecoveryStopped,
     TurnStarted,
     TurnStopped,
+    RunSettingsOpened,
+    AttemptStatusChanged,
+    SettingsChanged,
+    FollowUpQueued,
+    FollowUpRemoved,
+    FollowUpCancelled,
+    DecisionRequested,
+    DecisionSubmitted,
+    DecisionResolved,
     EffectReserved,
     EffectAttemptStarted,
     EffectAttemptFinished,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Outcome
+from pi_workflows.base.errors import Outcome, Refused
 from pi_workflows.domain.session.journal import Flush
 
 ActorType: TypeAlias = Literal[
@@ -173,6 +173,7 @@ class Decided:
         values: What a runner is told beside the receipt.
         outcome: `accepted`, or `adopted` when the same thing was already done.
         follow_up: A command to run right after this one, in the same group.
+        refusal: Why it is refused although the drafts are kept: that it was asked is a fact.
     """
 
     drafts: tuple[Draft, ...] = ()
@@ -182,3 +183,4 @@ class Decided:
     values: Mapping[str, Json] | None = None
     outcome: Outcome = Outcome.ACCEPTED
     follow_up: Command | None = None
+    refusal: Refused | None = None

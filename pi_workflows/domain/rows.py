@@ -31,6 +31,9 @@ MessageKind: TypeAlias = Literal["step", "decision", "notification", "terminal",
 MessageStatus: TypeAlias = Literal["pending", "sent", "cancelled"]
 RecoveryStop: TypeAlias = Literal["cancelled", "timed_out", "interrupted"]
 TurnEnd: TypeAlias = Literal["completed", "aborted", "error", "lost"]
+Provenance: TypeAlias = Literal["human", "timeout_policy", "explicit_cancel", "expired_no_default"]
+CandidateOutcome: TypeAlias = Literal["won", "adopted", "already_resolved", "rejected"]
+FollowUpStatus: TypeAlias = Literal["queued", "removed", "cancelled"]
 SegmentStatus: TypeAlias = Literal["recording", "complete", "failed"]
 
 
@@ -188,6 +191,63 @@ class SubmissionRow(Row):
     submitted_at: Integer
 
 
+class SubmissionChange(Row):
+    """Every column of `interactive_submissions` that may change after the answer arrived."""
+
+    submission_id: str
+    outcome: Literal["accepted", "rejected"]
+    receipt_hash: str | None
+
+
+class DecisionRow(Row):
+    """A row of `human_decisions`. It never changes."""
+
+    decision_id: str
+    resource_id: str
+    run_id: str
+    attempt_id: str
+    audience: str
+    title: str
+    subject_hash: str
+    presentation_hash: str
+    choices_hash: str
+    request_digest: str
+    presentation_revision: Integer
+    deadline_at: Integer | None
+    default_response_hash: str | None
+    request_hash: str
+    created_at: Integer
+
+
+class ResolutionRow(Row):
+    """A row of `human_decision_resolutions` but for who decided, which the event's column names."""
+
+    decision_id: str
+    outcome: Literal["accepted", "cancelled"]
+    provenance: Provenance
+    response_hash: str | None
+    reason: str | None
+    channel: str | None
+    request_digest: str
+    resolved_at: Integer
+
+
+class CandidateRow(Row):
+    """A row of `human_decision_submissions` but for who gave it, which the event's column names.
+
+    `attempt_id` is the answer's own identity, of no node.
+    """
+
+    decision_id: str
+    attempt_id: str
+    source: Literal["human", "policy", "control", "channel"]
+    channel: str | None
+    candidate_hash: str
+    outcome: CandidateOutcome
+    result_hash: str | None
+    submitted_at: Integer
+
+
 class UpdateRow(Row):
     """A row of `workflow_updates`."""
 
@@ -199,6 +259,60 @@ class UpdateRow(Row):
     update_key: str
     data_hash: str
     recorded_at: Integer
+
+
+class SettingsRow(Row):
+    """A row of `workflow_settings`, as it is when the scope opens."""
+
+    scope_id: str
+    resource_id: str
+    origin_run_id: str
+    active_run_id: str
+    mount_path: str
+    invocation: Integer
+    initial_hash: str
+    current_hash: str
+    created_at: Integer
+    updated_at: Integer
+
+
+class SettingsChangeRow(Row):
+    """A row of `workflow_setting_changes`, without its actor, whom the event itself names."""
+
+    change_id: str
+    scope_id: str
+    request_id: str
+    change_number: Integer
+    source_type: str
+    patch_hash: str
+    before_hash: str
+    after_hash: str
+    accepted_at: Integer
+
+
+class FollowUpRow(Row):
+    """A row of `workflow_follow_ups` as it is queued, without its actor, as above."""
+
+    follow_up_id: str
+    resource_id: str
+    run_id: str
+    request_id: str
+    order_number: Integer
+    target_session_id: str
+    source_type: str
+    prompt_hash: str
+    status: FollowUpStatus
+    reason_hash: str | None
+    created_at: Integer
+    updated_at: Integer
+
+
+class FollowUpChange(Row):
+    """Every column of `workflow_follow_ups` that may change after it was queued."""
+
+    follow_up_id: str
+    status: FollowUpStatus
+    reason_hash: str
 
 
 class SegmentRow(Row):

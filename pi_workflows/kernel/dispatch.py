@@ -5,7 +5,8 @@ Decide, append each event, project it, advance the view, store the receipt.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pi_workflows.base import canonical, ids
@@ -184,6 +185,7 @@ class _Execution:
     values: Json = None
     outcome: Outcome = Outcome.ACCEPTED
     follow_up: Command | None = None
+    refusal: Refused | None = None
 
     def apply(self, decided: Decided) -> None:
         """Append and project what one command decided."""
@@ -199,6 +201,7 @@ class _Execution:
         if decided.outcome is not Outcome.ACCEPTED:
             self.outcome = decided.outcome
         self.follow_up = decided.follow_up or self.follow_up
+        self.refusal = decided.refusal or self.refusal
 
     def answer(self) -> Answer:
         """Advance the view of each run that changed, once over all its events, and answer."""
@@ -208,6 +211,10 @@ class _Execution:
             flush = Flush.joined(each for each in self.flushes if each.run_id == run_id)
             assert not (shown and flush), f"{self.order.name}: events and a flush in one order"
             self.projectors.apply_view(view, shown, flush, self.context.at_ms, self.tx.projection)
+        if self.refusal is not None:
+            assert len(self.order.commands) == 1, f"{self.order.name}: a refusal among others"
+            refused = _refused(self.refusal, self.receipt)
+            return replace(refused, events=tuple(self.events), views=self.views)
         return Answer(
             outcome=self.outcome,
             revision=self._revision(),
@@ -361,22 +368,27 @@ def refuse(tx: Transaction, order: Order, refusal: Refused, host: Host, now_ms: 
     Returns:
         The answer.
     """
-    details: dict[str, Json] = {"code": refusal.reason_code}
-    if refusal.field is not None:
-        details["field"] = refusal.field
-    if refusal.hint is not None:
-        details["hint"] = refusal.hint
-    answer = Answer(
-        outcome=refusal.outcome,
-        receipt=canonical.encode(details),
-        error=refusal.message,
-        code=refusal.reason_code,
-    )
+    answer = _refused(refusal, {})
     is_lost = isinstance(order.identity, WorkerIdentity) and isinstance(refusal, RevisionConflict)
     if refusal.outcome in _STORED_REFUSALS and not is_lost:
         # A runner whose run moved on has lost its claim, which is no refusal by the domain.
         _store_receipt(tx, order, answer, host, now_ms)
     return answer
+
+
+def _refused(refusal: Refused, receipt: Mapping[str, Json]) -> Answer:
+    """Return a refusal as its sender is told of it, beside what else there is to tell."""
+    details: dict[str, Json] = {**receipt, "code": refusal.reason_code}
+    if refusal.field is not None:
+        details["field"] = refusal.field
+    if refusal.hint is not None:
+        details["hint"] = refusal.hint
+    return Answer(
+        outcome=refusal.outcome,
+        receipt=canonical.encode(details),
+        error=refusal.message,
+        code=refusal.reason_code,
+    )
 
 
 def _store_receipt(tx: Transaction, order: Order, answer: Answer, host: Host, now_ms: int) -> None:

@@ -108,11 +108,13 @@ def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
         A retry of the same visit, the next node, or the run's end.
     """
     path = settled.node_path
-    delay_ms = retry_delay_ms(snapshot.nodes[path], settled.outcome, settled.tries)
+    failed = history.failures.get(path)
+    code = failed.code if failed is not None else None
+    delay_ms = retry_delay_ms(snapshot.nodes[path], settled.outcome, settled.tries, code)
     if delay_ms is not None:
         retry = _enter(snapshot, history, Enter(path, settled.visit, settled.tries))
         return Later(delay_ms) if delay_ms and isinstance(retry, Enter) else retry
-    chosen = route(snapshot, path, settled.outcome, lambda: history.output(path))
+    chosen = route(snapshot, path, settled.outcome, lambda: history.output(path), code)
     if isinstance(chosen, Next):
         visit = history.visits.get(chosen.node_path, 0) + 1
         return _enter(snapshot, history, Enter(chosen.node_path, visit, 0))
@@ -120,7 +122,7 @@ def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
         return Over("failed", failure=Failure.of(chosen.code, chosen.message))
     if chosen.outcome == "completed":
         return Over("completed", output=history.outputs[path])
-    failure = history.failures.get(path) or Failure(code="failed", message="no reason is known")
+    failure = failed or Failure(code="failed", message="no reason is known")
     named = Failure.of(failure.code, f"{path}: {failure.message}")
     return Over("timed_out" if chosen.outcome == "timed_out" else "failed", failure=named)
 

@@ -15,6 +15,8 @@ from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
 from pi_workflows.definition.snapshot import Node, RequestKind, Snapshot
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
+from pi_workflows.domain.decision.request import requested
+from pi_workflows.domain.decision.state import is_resolved_as
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
@@ -271,6 +273,7 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
     require_json("output", command.output)
     require_json("receipt", command.receipt)
     request = _consumed(read, attempt, command, context.at_ms)
+    _require_resolved(read, state, attempt, command)
     if command.outcome == "ok" and command.output is None:
         raise TransitionDenied("An attempt that succeeded has an output.", code="outputMissing")
     if command.outcome != "ok" and command.failure is None:
@@ -336,6 +339,21 @@ def _consumed(
         settled_at=request.settled_at,
         consumed_at=at_ms,
     )
+
+
+def _require_resolved(
+    read: Read, state: RunState, attempt: OpenAttempt, command: FinishAttempt
+) -> None:
+    """Refuse the output of a decision that is not how the decision was resolved.
+
+    Raises TransitionDenied `outputMismatch`.
+    """
+    if command.outcome != "ok" or command.output is None or attempt.node_type != "checkpoint":
+        return
+    if snapshot_of(read, state).nodes[attempt.node_id].request_kind != "decision":
+        return
+    if not is_resolved_as(read, state.run_id, attempt.attempt_id, command.output.digest):
+        raise TransitionDenied("The output is not the decision.", code="outputMismatch")
 
 
 def _left_effects(
@@ -438,6 +456,11 @@ def wait_for_input(command: WaitForInput, context: Context, read: Read) -> Decid
             consumed_at=None,
         ),
     )
+    drafts, blobs = [state.draft(event)], [command.contract]
+    if command.kind == "decision":
+        asked = requested(read, state, attempt, command.contract, context.at_ms)
+        drafts += asked[0]
+        blobs += asked[1]
     return Decided(
-        drafts=(state.draft(event),), blobs=(command.contract,), receipt={"requestId": request_id}
+        drafts=tuple(drafts), blobs=tuple(blobs), receipt={"requestId": request_id}
     )

@@ -13,8 +13,10 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import IdempotencyConflict, Outcome, TransitionDenied
 from pi_workflows.base.sql import Read
-from pi_workflows.definition.snapshot import EffectPolicy, Snapshot
+from pi_workflows.definition.route import APPROVAL_STALE
+from pi_workflows.definition.snapshot import EffectPolicy, Node
 from pi_workflows.domain.attempt.boundary import required_attempt
+from pi_workflows.domain.decision.state import approves
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.effect.events import (
     EffectApplied,
@@ -98,13 +100,15 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
     Raises:
         NotFound: There is no such run.
         TransitionDenied: It has ended, the attempt is not the open one, or its node declares
-            another effect.
+            another effect; `approvalStale`, a person approved another request, or none.
         IdempotencyConflict: `effectConflict`, the visit reserved another request before.
     """
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
-    _require_declared(snapshot_of(read, state), attempt, command)
+    node = snapshot_of(read, state).nodes[attempt.node_id]
+    _require_declared(node, attempt, command)
     require_json("request", command.request)
+    _require_approval(read, node, attempt, command)
     key, effect_id = effects.identity(
         state.run_id,
         state.resource_id,
@@ -150,13 +154,28 @@ def reserve_effect(command: ReserveEffect, context: Context, read: Read) -> Deci
     )
 
 
-def _require_declared(snapshot: Snapshot, attempt: OpenAttempt, command: ReserveEffect) -> None:
+def _require_declared(node: Node, attempt: OpenAttempt, command: ReserveEffect) -> None:
     """Refuse an effect that the node does not declare."""
-    declared = snapshot.nodes[attempt.node_id].effect
-    if declared != EffectPolicy(type=command.effect_type, recovery=command.recovery):
+    if node.effect != EffectPolicy(type=command.effect_type, recovery=command.recovery):
         raise TransitionDenied(
             f"{attempt.node_id} does not declare this effect.", code="effectUndeclared"
         )
+
+
+def _require_approval(
+    read: Read, node: Node, attempt: OpenAttempt, command: ReserveEffect
+) -> None:
+    """Refuse an action that nobody approved as it is now, before anything of it happens.
+
+    The node then fails, and the route leads back to the decision. Raises TransitionDenied
+    `approvalStale`.
+    """
+    asked = node.approved_by
+    if asked is None or approves(read, command.run_id, asked, command.request.digest):
+        return
+    raise TransitionDenied(
+        f"{attempt.node_id} asks for something else than {asked} approved.", code=APPROVAL_STALE
+    )
 
 
 def _known_effect(known: EffectState, payload: Blob) -> Decided:

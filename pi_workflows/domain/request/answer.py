@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
 
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import (
-    IdempotencyConflict,
-    NotFound,
-    Outcome,
-    RevisionConflict,
-    TransitionDenied,
-)
-from pi_workflows.base.sql import Read, load
+from pi_workflows.base.errors import Outcome, RevisionConflict
+from pi_workflows.base.sql import Read
+from pi_workflows.domain.decision.resolution import refused_candidate
 from pi_workflows.domain.fact import Command, Context, Decided
 from pi_workflows.domain.request.events import RequestSubmitted
-from pi_workflows.domain.rows import RequestChange, SubmissionRow
+from pi_workflows.domain.request.state import (
+    Asked,
+    asked,
+    require_kind,
+    require_new_submission,
+    require_open,
+)
+from pi_workflows.domain.rows import SubmissionRow
 from pi_workflows.domain.run.state import run_state
-
-SQL: Final = load(__package__, "reads.sql")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +40,6 @@ class AnswerCheckpoint(Command):
     value: Blob
 
 
-class Asked(NamedTuple):
-    """A question, with its accepted answer if there is one."""
-
-    request_id: str
-    run_id: str
-    attempt_id: str
-    node_id: str
-    kind: str
-    revision: int
-    status: str
-    accepted_submission_id: str | None
-    contract_hash: bytes
-    accepted_payload_hash: bytes | None
-
-
-def asked(read: Read, run_id: str, request_id: str) -> Asked:
-    """Return a question of a run. Raises NotFound when the run has no such question."""
-    found = read.one(Asked, SQL["asked"], request_id=request_id)
-    if found is None or found.run_id != run_id:
-        raise NotFound(
-            f"Run {run_id} has no request {request_id}.", code="requestMissing", field="requestId"
-        )
-    return found
-
-
 def answer_checkpoint(command: AnswerCheckpoint, context: Context, read: Read) -> Decided:
     """Decide on an answer: the first valid one wins, and the run is queued to take it.
 
@@ -74,45 +48,18 @@ def answer_checkpoint(command: AnswerCheckpoint, context: Context, read: Read) -
         RevisionConflict: The run is paused, the question changed, or another answer won.
         IdempotencyConflict: `submissionReused`, the answer's ID belongs to another one.
         TransitionDenied: The question is not a checkpoint's, or was cancelled.
+        AuthorityDenied: `decisionProtected`, the question is a decision and already answered so.
     """
     state = run_state(read, command.run_id)
     request = asked(read, command.run_id, command.request_id)
-    if request.kind != "checkpoint":
-        raise TransitionDenied(
-            f"Request {request.request_id} is not a checkpoint.", code="requestKind"
-        )
+    if request.kind == "decision":
+        return refused_candidate(read, context, request, command.submission_id, command.value)
+    require_kind(request, "checkpoint")
     if request.status == "settled":
         return _settled(command, request)
-    if request.status == "cancelled":
-        raise TransitionDenied(
-            f"Request {request.request_id} was cancelled.", code="requestCancelled"
-        )
-    if state.paused:
-        raise RevisionConflict(
-            f"Run {state.run_id} is paused.",
-            code="runPaused",
-            hint=f"Resume it first: pi-workflows resume {state.run_id}",
-        )
-    if command.request_revision not in (None, request.revision):
-        raise RevisionConflict(
-            "The question changed since it was read.",
-            code="staleRevision",
-            hint=f"Read it again: pi-workflows show {state.run_id}",
-        )
-    if read.one(str, SQL["submission"], submission_id=command.submission_id) is not None:
-        raise IdempotencyConflict(
-            f"Submission {command.submission_id} is the answer to another question.",
-            code="submissionReused",
-            field="submissionId",
-            hint="Give each answer an ID of its own.",
-        )
-    change = RequestChange(
-        request_id=request.request_id,
-        revision=request.revision,
-        status="settled",
-        accepted_submission_id=command.submission_id,
-        settled_at=context.at_ms,
-    )
+    require_open(state, request, command.request_revision)
+    require_new_submission(read, command.submission_id)
+    change = request.settled(command.submission_id, context.at_ms)
     submission = SubmissionRow(
         submission_id=command.submission_id,
         request_id=request.request_id,

@@ -14,16 +14,20 @@ from pi_workflows.base.canonical import decode
 from pi_workflows.base.errors import TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.definition.route import End, route
+from pi_workflows.domain.decision import state as decisions
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.effect.events import EffectApplied, EffectReserved
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.message import state as messages
+from pi_workflows.domain.request.state import rejected
 from pi_workflows.domain.rows import (
     AttemptChange,
     EffectRow,
     QueueStatus,
     RequestChange,
     RunChange,
+    SubmissionChange,
 )
 from pi_workflows.domain.run.events import (
     RunCancelled,
@@ -38,6 +42,7 @@ from pi_workflows.domain.run.state import (
     LastStep,
     OpenAttempt,
     RunState,
+    failure_code,
     last_step,
     left_attempt,
     live_run,
@@ -126,6 +131,7 @@ def _route_end(read: Read, state: RunState, step: LastStep) -> str | None:
         step.node_id,
         NODE_OUTCOME[step.status],
         lambda: read.document(decode, step.output_hash) if step.output_hash else None,
+        failure_code(read, step),
     )
     return decided.outcome if isinstance(decided, End) else None
 
@@ -167,6 +173,8 @@ def ended(
     """
     attempt = open_attempt(read, state.run_id)
     error = failure.blob() if failure else None
+    requests = _closed_requests(read, state)
+    submissions, receipts = _refused(read, requests)
     effect_id = ids.effect_id(state.resource_id, effects.SETTLE_QUEUE, state.run_id)
     change = RunChange(
         status=ending,
@@ -182,16 +190,19 @@ def ended(
         run=change,
         attempt=_closed_attempt(read, state, attempt, ending, context.at_ms),
         interval=attempt.closed() if attempt else None,
-        requests=_closed_requests(read, state),
+        requests=requests,
+        submissions=submissions,
         settle_effect_id=effect_id,
     )
     settle = _settle_effect(state, context, effect_id, ending, error)
     drafts = (
         state.draft(event),
         *effects.abandoned(read, state.resource_id, context.at_ms),
+        *messages.closed_by_end(read, state.run_id, context.at_ms),
+        *decisions.closed_by_end(read, state, ending, context.at_ms),
         settle[0],
     )
-    blobs = tuple(blob for blob in (output, error, settle[1]) if blob is not None)
+    blobs = tuple(blob for blob in (output, error, settle[1], *receipts) if blob is not None)
     return Decided(
         drafts=drafts,
         blobs=blobs,
@@ -219,6 +230,15 @@ def _closed_requests(read: Read, state: RunState) -> tuple[RequestChange, ...]:
     return (
         RequestChange(request_id=request.request_id, revision=request.revision, status="cancelled"),
     )
+
+
+def _refused(
+    read: Read, requests: tuple[RequestChange, ...]
+) -> tuple[tuple[SubmissionChange, ...], tuple[Blob, ...]]:
+    """Return the refusal of an answer that was being judged when the run ended."""
+    found = [rejected(read, request.request_id, "The run ended.") for request in requests]
+    changes = tuple(change for each in found for change in each[0])
+    return changes, tuple(receipt for each in found for receipt in each[1])
 
 
 def _settle_effect(

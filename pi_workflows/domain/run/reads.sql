@@ -39,7 +39,8 @@ WHERE a.status = 'interrupted'
 
 -- name: last_step
 -- The newest settled attempt: where the route goes on from.
-SELECT s.step_index, a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.status, a.output_hash, a.finished_at
+SELECT s.step_index, a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.status, a.output_hash, a.error_hash,
+       a.finished_at
 FROM run_steps AS s
 JOIN node_attempts AS a ON a.attempt_id = s.attempt_id
 WHERE s.run_id = :run_id

@@ -9,6 +9,7 @@ from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.selector import NodeOutcome
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.fact import Draft, Event, LeaseClause, OwnerType
+from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.rows import (
     AttemptChange,
     AttemptStatus,
@@ -159,6 +160,7 @@ class LastStep(NamedTuple):
     attempt_number: int
     status: Literal["completed", "failed", "timed_out", "cancelled"]
     output_hash: bytes | None
+    error_hash: bytes | None
     finished_at: int
 
 
@@ -243,6 +245,11 @@ def left_attempt(read: Read, run_id: str) -> str | None:
 def last_step(read: Read, run_id: str) -> LastStep | None:
     """Return the newest settled attempt, or None before the first."""
     return read.one(LastStep, SQL["last_step"], run_id=run_id)
+
+
+def failure_code(read: Read, step: LastStep) -> str | None:
+    """Return why a settled attempt did not end well, None when it did."""
+    return read.document(Failure.parse, step.error_hash).code if step.error_hash else None
 
 
 def last_of_node(read: Read, run_id: str, node_id: str) -> NodeAttempt | None:

@@ -1,0 +1,1 @@
+"""The decision: a question that only a person may answer, asked once and resolved once."""
