@@ -111,6 +111,12 @@ def retry_problems(retry: object) -> Iterator[Problem]:
         )
 
 
+def name_problems(what: str, name: object) -> Iterator[Problem]:
+    """Yield that what names a node is no text."""
+    if name is not None and not isinstance(name, str):
+        yield Problem("nameInvalid", "", f"{what} is {name!r:.60}: use the name of a node")
+
+
 def text_problems(code: str, what: str, text: object, chars_max: int) -> Iterator[Problem]:
     """Yield that a text is missing or too long."""
     if not isinstance(text, str) or not text.strip() or len(text) > chars_max:

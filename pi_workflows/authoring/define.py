@@ -12,20 +12,25 @@ from pydantic import BaseModel
 
 from pi_workflows.authoring.cases import case_problems
 from pi_workflows.authoring.context import Context
+from pi_workflows.authoring.declared import text_problems
 from pi_workflows.authoring.edges import Way
 from pi_workflows.authoring.failures import bounded
 from pi_workflows.authoring.nodes import (
+    NODE_CLASSES,
     ActionNode,
+    AgentNode,
     AnyNode,
     CheckpointNode,
     ComputeNode,
+    HumanDecisionNode,
     Node,
+    NotifyNode,
     ShellNode,
 )
 from pi_workflows.authoring.outputs import qualified_name
 from pi_workflows.authoring.policies import (
     Effect,
-    Timeout,
+    TimeLimit,
     fixed_timeout_ms,
     retry_policy,
     timeout_problems,
@@ -35,6 +40,7 @@ from pi_workflows.base import canonical
 from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound
 from pi_workflows.base.limits import (
     DEFINITION_BYTES_MAX,
+    EXPECTED_OUTPUT_CHARS_MAX,
     STEPS_DEFAULT,
     TITLE_CHARS_MAX,
 )
@@ -54,6 +60,7 @@ def define_workflow(
     max_steps: int = STEPS_DEFAULT,
     contract_id: str | None = None,
     title: str | Callable[[InputT], str] | None = None,
+    presentation: str | None = None,
 ) -> Workflow[InputT]:
     """Define a workflow; a workflow file binds the result to `workflow`.
 
@@ -66,6 +73,7 @@ def define_workflow(
         max_steps: Node attempts that a run may start, retries included; then it fails.
         contract_id: What an including workflow may ask for.
         title: A run's title, or a function that makes one of the input, at most 200 characters.
+        presentation: How the session that started a run is told to present its end, in words.
 
     Returns:
         The definition.
@@ -77,9 +85,11 @@ def define_workflow(
     problems = [
         *_own_problems(name, input, max_steps, contract_id, title),
         *_text_needed("startUnknown", "start", start),
+        *_presentation_problems(presentation),
     ]
     known = dict(_known_nodes(nodes, problems))
     ways = [*_known_edges(edges, problems)]
+    chosen = [*_chosen_edges(ways, known, problems)]
     for path, node in known.items():
         problems.extend(_node_problems(path, node, input))
     snapshot = model.Snapshot(
@@ -89,7 +99,8 @@ def define_workflow(
         start_at=_or(start, next(iter(known), "")),
         max_steps=max_steps if type(max_steps) is int else STEPS_DEFAULT,
         nodes={path: snapshot_node(node) for path, node in known.items()},
-        edges=tuple(sorted((way.edge for way in ways if way.edge), key=lambda each: each.source)),
+        presentation=_or(presentation, None),
+        edges=tuple(sorted(chosen, key=lambda each: each.source)),
     )
     problems.extend(snapshot_problems(snapshot))
     problems.extend(case_problems(known, snapshot.edges))
@@ -121,15 +132,47 @@ def snapshot_node(node: AnyNode) -> model.Node:
                     "action_form": form,
                     "effect": _effect_policy(node.effect),
                     "retry": retry_policy(node.retry),
+                    "approved_by": (
+                        _or(node.approved_by, None) if isinstance(node, ActionNode) else None
+                    ),
                 }
             )
         case CheckpointNode():
             return shared.model_copy(
                 update={"type": "checkpoint", "summary": _or(node.summary, "")}
             )
+        case HumanDecisionNode():
+            # A response has the engine's own form: its model is no part of the definition.
+            return shared.model_copy(
+                update={
+                    "type": "checkpoint",
+                    "output_model": None,
+                    "human_decision": node.policy,
+                }
+            )
+        case NotifyNode():
+            return shared.model_copy(
+                update={
+                    "type": "notify",
+                    "notify_kind": node.kind,
+                    "retry": retry_policy(node.retry),
+                }
+            )
+        case AgentNode():
+            return shared.model_copy(
+                update={
+                    "type": "agent",
+                    "expected_output": node.expected,
+                    "allowed_tools": node.allowed_tools,
+                    "prompt_chars_max": node.prompt_chars_max,
+                    "choices": node.choices,
+                    "choice_field": node.choice_field,
+                    "retry": retry_policy(node.retry),
+                }
+            )
 
 
-def _timeout_ms(timeout: Timeout) -> int | None:
+def _timeout_ms(timeout: TimeLimit) -> int | None:
     faulty = any(True for _ in timeout_problems("", timeout))
     return None if faulty else fixed_timeout_ms(timeout)
 
@@ -171,6 +214,14 @@ def _own_problems(
         )
 
 
+def _presentation_problems(presentation: object) -> Iterator[Problem]:
+    if presentation is not None:
+        for problem in text_problems(
+            "presentationInvalid", "presentation", presentation, EXPECTED_OUTPUT_CHARS_MAX
+        ):
+            yield replace(problem, where="presentation")
+
+
 def _text_needed(code: str, where: str, value: object) -> Iterator[Problem]:
     if not isinstance(value, str):
         yield Problem(code, where, f"{value!r:.60}: use text")
@@ -185,12 +236,13 @@ def _known_nodes(nodes: object, problems: list[Problem]) -> Iterator[tuple[str, 
             problems.append(
                 Problem("nodeNameInvalid", "nodes", f"{name!r:.60} is no node name: use text")
             )
-        elif not isinstance(node, ComputeNode | ActionNode | ShellNode | CheckpointNode):
+        elif not isinstance(node, NODE_CLASSES):
             problems.append(
                 Problem(
                     "nodeInvalid",
                     f"nodes.{name}",
-                    f"{node!r:.60} is no node: make one with compute, action, shell or checkpoint",
+                    f"{node!r:.60} is no node: make one with agent, decision, compute, notify,"
+                    " action, shell, checkpoint or human_decision",
                 )
             )
         else:
@@ -215,14 +267,36 @@ def _known_edges(edges: object, problems: list[Problem]) -> Iterator[Way]:
             )
 
 
+def _chosen_edges(
+    ways: Iterable[Way], nodes: Mapping[str, AnyNode], problems: list[Problem]
+) -> Iterator[model.Edge]:
+    """Yield the edges; those of decisions look at the member that their node chooses with."""
+    for way in ways:
+        if way.edge is None:
+            continue
+        node = nodes.get(way.edge.source)
+        if way.chooser is None or node is None:
+            yield way.edge
+            continue
+        values = snapshot_node(node).case_values
+        is_human = isinstance(node, HumanDecisionNode)
+        if values is None or is_human != (way.chooser == "human_decision"):
+            problems.append(
+                Problem(
+                    "decisionEdgeMisplaced",
+                    f"edges.{way.edge.source}",
+                    f"{way.edge.source!r} is no {way.chooser}(...): use switch(...)",
+                )
+            )
+            continue
+        yield way.edge.model_copy(update={"on": f"$.{values[0]}"})
+
+
 def _node_problems(path: str, node: AnyNode, input_model: object) -> Iterator[Problem]:
     where = f"nodes.{path}"
     for problem in node.problems:
         yield replace(problem, where=where)
-    function: object = None if isinstance(node, ShellNode) else node.function
-    if isinstance(node, ShellNode) and callable(node.command):
-        function = node.command
-    expected = _annotated_input(function)
+    expected = _annotated_input(_function_of(node))
     if (
         expected is not None
         and isinstance(input_model, type)
@@ -234,6 +308,17 @@ def _node_problems(path: str, node: AnyNode, input_model: object) -> Iterator[Pr
             f"its function takes Context[{expected.__name__}], but the workflow's input is"
             f" {input_model.__name__}",
         )
+
+
+def _function_of(node: AnyNode) -> object:
+    """Return what a node calls first with its context, or what stands in its place."""
+    match node:
+        case ShellNode():
+            return node.command
+        case AgentNode():
+            return node.prompt
+        case _:
+            return node.function
 
 
 def _annotated_input(function: object) -> type | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar, cast
 
 from pi_workflows.base.errors import PayloadInvalid, Problem
 from pi_workflows.definition.selector import case_text
@@ -20,10 +20,12 @@ class Way:
     Attributes:
         edge: The edge; None when a part of it has the wrong type.
         problems: What is wrong with it, each with its place.
+        chooser: What its source has to be, when it looks at that one's choice.
     """
 
     edge: Edge | None
     problems: tuple[Problem, ...]
+    chooser: Literal["decision", "human_decision"] | None = None
 
 
 def edge(source: str, target: str) -> Way:
@@ -70,6 +72,32 @@ def switch(source: str, *, on: str, cases: Mapping[CaseT, str]) -> Way:
         return Way(None, tuple(problems))
     # With a mistake in one case the others still lead somewhere: their targets are not unreachable.
     return Way(Edge(source=source, on=selector, cases=texts), tuple(problems))
+
+
+def decision_edge(source: str, *, cases: Mapping[str, str]) -> Way:
+    """Lead from a model's decision to one of several nodes, by its choice.
+
+    Args:
+        source: The name of the `decision`.
+        cases: The next node by choice: each of the decision's choices once, and no other.
+
+    Returns:
+        The edge, for `define_workflow(edges=...)`, which refuses a missing or an extra case.
+    """
+    return replace(switch(source, on="$", cases=cases), chooser="decision")
+
+
+def human_decision_edge(source: str, *, cases: Mapping[str, str]) -> Way:
+    """Lead from a person's decision to one of several nodes, by its choice.
+
+    Args:
+        source: The name of the `human_decision`.
+        cases: The next node by the ID of the choice: each once, and no other.
+
+    Returns:
+        The edge, for `define_workflow(edges=...)`, which refuses a missing or an extra case.
+    """
+    return replace(switch(source, on="$", cases=cases), chooser="human_decision")
 
 
 def _collect_cases(

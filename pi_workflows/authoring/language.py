@@ -15,6 +15,7 @@ from pi_workflows.authoring.declared import (
     declared_model,
     effect_problems,
     function_problems,
+    name_problems,
     output_model,
     output_without_parse,
     retry_problems,
@@ -32,7 +33,7 @@ from pi_workflows.authoring.policies import (
     TIMEOUT_DEFAULT,
     Effect,
     Retry,
-    Timeout,
+    TimeLimit,
 )
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import SUMMARY_CHARS_MAX
@@ -73,7 +74,7 @@ def compute(
     function: Callable[[Context[Any]], Awaitable[OutputT]],
     /,
     *,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ComputeNode[OutputT]: ...
@@ -82,7 +83,7 @@ def compute(
     function: Callable[[Context[Any]], OutputT],
     /,
     *,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ComputeNode[OutputT]: ...
@@ -92,14 +93,14 @@ def compute(
     /,
     *,
     output: type[ModelT],
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ComputeNode[ModelT]: ...
 @overload
 def compute(
     *,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ComputeDecorator: ...
@@ -107,7 +108,7 @@ def compute(
 def compute(
     *,
     output: type[ModelT],
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> Callable[[Callable[[Context[Any]], object]], ComputeNode[ModelT]]: ...
@@ -116,7 +117,7 @@ def compute(
     /,
     *,
     output: type[BaseModel] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> object:
@@ -160,7 +161,8 @@ def action(
     *,
     effect: Effect,
     request: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    approved_by: str | None = None,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ActionNode[OutputT]: ...
@@ -171,7 +173,8 @@ def action(
     *,
     effect: Effect,
     request: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    approved_by: str | None = None,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ActionNode[OutputT]: ...
@@ -183,7 +186,8 @@ def action(
     output: type[ModelT],
     effect: Effect,
     request: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    approved_by: str | None = None,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ActionNode[ModelT]: ...
@@ -192,7 +196,8 @@ def action(
     *,
     effect: Effect,
     request: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    approved_by: str | None = None,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ActionDecorator: ...
@@ -202,7 +207,8 @@ def action(
     output: type[ModelT],
     effect: Effect,
     request: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    approved_by: str | None = None,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> Callable[[Callable[[ActionContext[Any]], object]], ActionNode[ModelT]]: ...
@@ -213,7 +219,8 @@ def action(
     effect: Effect | None = None,
     output: type[BaseModel] | None = None,
     request: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    approved_by: str | None = None,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> object:
@@ -227,6 +234,8 @@ def action(
             names.
         request: Builds what the effect asks for, from the context; the same for every try of a
             visit. By default the input and the outputs.
+        approved_by: The name of the `human_decision` that has to have approved exactly this
+            request: its subject. When the request is another one, the decision is asked again.
         timeout: Active time of one attempt; None = no limit.
         retry: When a visit is tried again; never with a manual effect.
         status_detail: What people read while it runs, at most 200 characters.
@@ -241,6 +250,7 @@ def action(
             effect=effect if isinstance(effect, Effect) else _EFFECT_MISSING,
             output=output_model(output, target),
             request=request,
+            approved_by=approved_by,
             timeout=timeout,
             retry=retry,
             status_detail=status_detail,
@@ -248,6 +258,7 @@ def action(
                 *function_problems(target, "the function"),
                 *effect_problems(effect),
                 *(function_problems(request, "request") if request is not None else ()),
+                *name_problems("approved_by", approved_by),
                 *common_problems(timeout, output, status_detail),
                 *retry_problems(retry),
             ),
@@ -264,7 +275,7 @@ def shell(
     parse: None = None,
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ShellNode[ShellResult]: ...
@@ -276,7 +287,7 @@ def shell(
     parse: Callable[[ShellResult], OutputT],
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ShellNode[OutputT]: ...
@@ -289,7 +300,7 @@ def shell(
     output: type[ModelT],
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> ShellNode[ModelT]: ...
@@ -301,7 +312,7 @@ def shell(
     output: type[BaseModel] | None = None,
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
 ) -> object:
@@ -356,7 +367,7 @@ def checkpoint(
     *,
     output: type[ModelT],
     run: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
 ) -> CheckpointNode[ModelT]: ...
 @overload
 def checkpoint(
@@ -364,14 +375,14 @@ def checkpoint(
     *,
     output: None = None,
     run: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
 ) -> CheckpointNode[Json]: ...
 def checkpoint(
     summary: str,
     *,
     output: type[BaseModel] | None = None,
     run: Callable[[Context[Any]], object] | None = None,
-    timeout: Timeout = TIMEOUT_DEFAULT,
+    timeout: TimeLimit = TIMEOUT_DEFAULT,
 ) -> object:
     """Make a node that waits for an answer; the answer is its output and the same run goes on.
 

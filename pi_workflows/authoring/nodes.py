@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -15,11 +15,13 @@ from pi_workflows.authoring.policies import (
     TIMEOUT_DEFAULT,
     Effect,
     Retry,
-    Timeout,
+    TimeLimit,
 )
 from pi_workflows.authoring.updates import Progress, Update
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem
+from pi_workflows.definition.decision import DecisionPolicy
+from pi_workflows.definition.snapshot import AssistantOutput, NoticeKind
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 
@@ -43,7 +45,7 @@ class Node(Generic[OutputT_co]):
             node's name.
     """
 
-    timeout: Timeout = TIMEOUT_DEFAULT
+    timeout: TimeLimit = TIMEOUT_DEFAULT
     output: OutputModel | None = None
     status_detail: str | None = None
     problems: tuple[Problem, ...] = ()
@@ -117,12 +119,14 @@ class ActionNode(Node[OutputT_co]):
         effect: What it does to the world.
         request: Builds the effect's request, which every try must repeat; by default the input and
             the outputs.
+        approved_by: The name of the decision whose subject the request must be.
         retry: When a visit is tried again.
     """
 
     function: ActionFunction
     effect: Effect
     request: NodeFunction | None = None
+    approved_by: str | None = None
     retry: Retry | None = None
 
 
@@ -160,6 +164,77 @@ class CheckpointNode(Node[OutputT_co]):
     function: NodeFunction | None = None
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HumanDecisionNode(Node[OutputT_co]):
+    """A question that only a proved person, or the declared policy, may answer.
+
+    Attributes:
+        function: Builds the decision, once per visit.
+        policy: Whom it asks, for what, and what happens when nobody answers.
+    """
+
+    function: NodeFunction
+    policy: DecisionPolicy
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AgentNode(Node[OutputT_co]):
+    """A step that a model takes; what it submits, or says, is the output.
+
+    Attributes:
+        prompt: What the model is told, or what builds it from the context.
+        expected: What it gives, in words, or that its visible text is the output; None when the
+            model of the output says it all.
+        validate: Makes the output of what the model submitted, or refuses it.
+        choices: The values that `choice_field` may have.
+        choice_field: The member of the output that holds the choice.
+        allowed_tools: The tools that it may use beside the workflow's own; None = all.
+        prompt_chars_max: The greatest length of its prompt; None = the usual one.
+        retry: When a visit is tried again.
+    """
+
+    prompt: str | NodeFunction
+    expected: str | AssistantOutput | None = None
+    validate: Callable[[Any], object] | None = None
+    choices: tuple[str, ...] | None = None
+    choice_field: str | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    prompt_chars_max: int | None = None
+    retry: Retry | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NotifyNode(Node[OutputT_co]):
+    """A text for the session that the run belongs to.
+
+    Attributes:
+        function: Builds the text, which is also the output.
+        kind: Whether it is one of several or the last word.
+        retry: When a visit is tried again.
+    """
+
+    function: NodeFunction
+    kind: NoticeKind
+    retry: Retry | None = None
+
+
+NODE_CLASSES: Final = (
+    AgentNode,
+    ComputeNode,
+    NotifyNode,
+    ActionNode,
+    ShellNode,
+    CheckpointNode,
+    HumanDecisionNode,
+)
+"""Every class of node that a definition may have."""
+
 AnyNode: TypeAlias = (
-    ComputeNode[object] | ActionNode[object] | ShellNode[object] | CheckpointNode[object]
+    AgentNode[object]
+    | ComputeNode[object]
+    | NotifyNode[object]
+    | ActionNode[object]
+    | ShellNode[object]
+    | CheckpointNode[object]
+    | HumanDecisionNode[object]
 )

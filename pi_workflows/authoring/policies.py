@@ -14,7 +14,7 @@ from pi_workflows.base.limits import NODE_TIMEOUT_DEFAULT_MS, NODE_TIMEOUT_MS_MA
 from pi_workflows.definition.snapshot import Recovery, RetriedOutcome, RetryPolicy
 
 # The authors' callbacks take the context of whatever input the workflow has.
-Timeout: TypeAlias = timedelta | Callable[[Context[Any]], timedelta | None] | None
+TimeLimit: TypeAlias = timedelta | Callable[[Context[Any]], timedelta | None] | None
 
 TIMEOUT_DEFAULT: Final = timedelta(milliseconds=NODE_TIMEOUT_DEFAULT_MS)
 _UNLIMITED_MS: Final = 0
@@ -95,7 +95,7 @@ def retry_policy(retry: object) -> RetryPolicy | None:
             return None
 
 
-def fixed_timeout_ms(timeout: Timeout) -> int | None:
+def fixed_timeout_ms(timeout: TimeLimit) -> int | None:
     """Return a budget in active milliseconds: 0 = unlimited, None = computed at the start."""
     if timeout is None:
         return _UNLIMITED_MS
