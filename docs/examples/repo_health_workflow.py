@@ -264,7 +264,8 @@ def question(ctx: Context[Settings]) -> dict[str, object]:
     found = ctx.output_of(assess).findings
     return {
         "repo": ctx.input.repo,
-        "findings": [finding_line(finding) for finding in found] or ["nothing over its limit"],
+        "findings": [finding_line(each, each.subject) for each in found]
+        or ["nothing over its limit"],
     }
 
 
@@ -294,12 +295,15 @@ def report(ctx: Context[Settings]) -> Report:
     return made.model_copy(update={"markdown": markdown(made)})
 
 
-def finding_line(finding: Finding) -> str:
+def finding_line(finding: Finding, subject: str) -> str:
     """Return one finding in one line."""
     units = {"churn": "changed lines", "size": "bytes", "coupling": "% of changes in common"}
-    return (
-        f"{finding.subject}: {finding.measured:,} {units[finding.kind]} (limit {finding.limit:,})"
-    )
+    return f"{subject}: {finding.measured:,} {units[finding.kind]} (limit {finding.limit:,})"
+
+
+def code(path: str) -> str:
+    """Return a path as Markdown shows it: underscores and stars in names mean nothing."""
+    return f"`{path}`"
 
 
 def markdown(made: Report) -> str:
@@ -308,17 +312,20 @@ def markdown(made: Report) -> str:
     if not made.is_complete:
         lines.append("Older ones were left out: the history is larger than one step may read.")
     lines += ["", "## Findings", ""]
-    lines += [f"- {finding_line(finding)}" for finding in made.findings] or ["Nothing stands out."]
+    lines += [f"- {finding_line(each, code(each.subject))}" for each in made.findings] or [
+        "Nothing stands out."
+    ]
     lines += ["", "## Files that change most", "", "| file | changes | lines | bytes |"]
     lines += ["| --- | ---: | ---: | ---: |"]
     for file in made.files:
         size = "gone" if file.size_bytes is None else f"{file.size_bytes:,}"
-        lines.append(f"| {file.path} | {file.changes:,} | {file.lines:,} | {size} |")
+        lines.append(f"| {code(file.path)} | {file.changes:,} | {file.lines:,} | {size} |")
     if made.pairs:
         lines += ["", "## Files that change together", "", "| files | times | share |"]
         lines += ["| --- | ---: | ---: |"]
         for pair in made.pairs:
-            lines.append(f"| {pair.first} + {pair.second} | {pair.together} | {pair.percent} % |")
+            both = f"{code(pair.first)} + {code(pair.second)}"
+            lines.append(f"| {both} | {pair.together} | {pair.percent} % |")
     if made.answer is not None:
         note = f": {made.answer.note}" if made.answer.note else "."
         lines += ["", "## Decision", "", f"{made.answer.decision.capitalize()}{note}"]

@@ -104,7 +104,8 @@ def find(target: str, project: Path, definitions: Path | None) -> Path:
         # Not the path's own method, which raises for a name that is too long.
         if os.path.isfile(path):  # noqa: PTH113
             return path
-        raise found("workflowUnknown", target, _no_workflow(path) or f"there is no file {path}")
+        missing = "there is no such file" if target == str(path) else f"there is no file {path}"
+        raise found("workflowUnknown", target, _no_workflow(path) or missing)
     items = listed(directories(project, definitions))
     for item in items:
         if item.name == target and item.shadowed_by is None:

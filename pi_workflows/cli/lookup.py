@@ -63,7 +63,10 @@ def run_id_among(lookup: Lookup, typed: str) -> str:
     more = total - len(found[:_MATCHES_SHOWN])
     rest = f" and {more} more" if more > 0 else ""
     raise Refused(
-        f"{total} runs begin with {typed}: {listed}{rest}.", code="runAmbiguous", field="run"
+        f"{total} runs begin with {typed}: {listed}{rest}.",
+        code="runAmbiguous",
+        field="run",
+        hint="Type more of the ID.",
     )
 
 

@@ -81,6 +81,8 @@ def _is_text(argument: str) -> bool:
 def _usage(error: typer.TyperException) -> Failure:
     """Describe a command line that could not be read, in one line."""
     message = " ".join(error.format_message().split())
+    # Which library refused a value is nobody's business.
+    message = message.replace(": Value error, ", ": ", 1)
     path = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
     field = getattr(getattr(error, "param", None), "name", None)
     return Failure(

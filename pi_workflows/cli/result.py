@@ -44,8 +44,6 @@ def _write_markdown(output: Output, text: str) -> None:
         output.lines(lines)
         return
     # Formatting is loaded only for those who see it.
-    from pi_workflows.cli.page import Page  # noqa: PLC0415
+    from pi_workflows.cli.page import print_page  # noqa: PLC0415
 
-    console = output.console()
-    document = Page("\n".join(lines), hyperlinks=False)
-    console.print(document, width=min(console.width, _PAGE_COLUMNS))
+    print_page(output.console(), "\n".join(lines), columns_max=_PAGE_COLUMNS)

@@ -188,7 +188,7 @@ def _report_lines(report: ServerReport) -> Iterator[str]:
     yield _fact(
         "runs",
         f"{report.queued_runs:,} queued, {report.running_runs:,} running,"
-        f" {report.waiting_runs:,} waiting, {report.parked_runs:,} parked",
+        f" {report.parked_runs:,} standing still ({report.waiting_runs:,} for an answer)",
     )
     commit = report.commit
     if commit.samples:

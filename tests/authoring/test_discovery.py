@@ -118,6 +118,7 @@ def test_an_unknown_target_helps(project: Path) -> None:
         ("sub/x", f"there is no file {project}/sub/x"),
         ("x.py", f"there is no file {project}/x.py"),
         ("./x_workflow.py", f"there is no file {project}/x_workflow.py"),
+        (f"{project}/x.py", "there is no such file"),
     ):
         with pytest.raises(ProblemsFound) as error:
             find(target, project, None)

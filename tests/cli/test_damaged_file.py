@@ -63,6 +63,7 @@ def test_the_run_that_a_prefix_names(file: Path, fresh: Installation) -> None:
     done = fresh.cli("audit", "log", file.name, "--run", "say", "--json")
     assert (done.code, done.document["code"]) == (1, "runAmbiguous")
     assert str(done.document["message"]).startswith("7 runs begin with say: say-1")
+    assert done.document["hint"] == "Type more of the ID."
     assert fresh.cli("audit", "log", file.name, "--run", "say-1").code == 0
     assert fresh.cli("audit", "log", file.name, "--run", "say-1\U0010ffff").code == 1
 

@@ -169,6 +169,9 @@ def test_server(fresh: Installation) -> None:
     assert labels == ["server", "up", "runners", "runs", "disk", "log", "trouble"]
     fresh.cli("run", LINE, "--run-id", "text-10")
     assert "commits " in fresh.cli("server", "status").out
+    fresh.cli("run", ASKS, "--run-id", "text-11")
+    runs = "0 queued, 0 running, 1 standing still (1 for an answer)"
+    assert runs in fresh.cli("server", "status").out
     assert fresh.cli("server", "stop").out.startswith("Stopped. Process ")
 
 

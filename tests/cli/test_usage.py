@@ -17,7 +17,7 @@ WRONG = {
     "too many arguments": (("show", "a", "b"), "unexpected extra argument"),
     "value out of range": (("runs", "--limit", "0"), "Invalid value for '--limit'"),
     "no number": (("watch", "a", "--deadline", "soon"), "Invalid value for '--deadline'"),
-    "unknown choice": (("runs", "--status", "done"), "'done' is not one of"),
+    "unknown choice": (("runs", "--status", "done"), "'--status': 'done' is not one of"),
     "unknown action": (("effects", "resolve", "e", "undo", "--evidence", "x"), "'undo' is not"),
     "group without a command": (("state",), "Missing command."),
     "input that is no JSON": (("run", LINE, "--input", "{word}"), "--input: the value is not"),

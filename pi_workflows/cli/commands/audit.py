@@ -122,7 +122,8 @@ def log(
     """List what the log of a database says, one line an event.
 
     Each line has the number, the moment, the class of who caused it, the run, the type, the node
-    and what happened; never a stored value, and never who exactly it was.
+    and what happened; never a stored value, and never who exactly it was. `control` is a local
+    command, `host` the server, `system` the recovery of a starting server, `policy` a timeout.
     """
     from pi_workflows.cli.event_log import Wanted, list_log
 
@@ -140,7 +141,11 @@ def at(
     event: Annotated[
         int,
         typer.Option(
-            "--event", metavar="EVENT", min=1, max=REVISION_MAX, help="The number of the event."
+            "--event",
+            metavar="EVENT",
+            min=1,
+            max=REVISION_MAX,
+            help="The event's number in `audit log`.",
         ),
     ],
     run: Annotated[
@@ -170,7 +175,7 @@ def diff(
             metavar="EVENT",
             min=0,
             max=REVISION_MAX,
-            help="The earlier event; 0 is before the first.",
+            help="The earlier event, by its number in `audit log`; 0 is before the first.",
         ),
     ],
     end: Annotated[

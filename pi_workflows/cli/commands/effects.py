@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -36,7 +36,8 @@ def effects(
         typer.Option(
             "--status",
             metavar="STATUS",
-            help="Only effects that stand so; the unsettled by default.",
+            help=f"Only effects that stand so: {', '.join(get_args(Status))}; the unsettled by"
+            " default.",
         ),
     ] = None,
 ) -> int:
