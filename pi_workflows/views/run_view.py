@@ -25,6 +25,7 @@ from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.state import NODE_OUTCOME
 from pi_workflows.views.capture import session_member
 from pi_workflows.views.content import stored_value
+from pi_workflows.views.decision import human_decision
 from pi_workflows.views.definition import definition_document
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
 from pi_workflows.views.graph import live_graph
@@ -277,6 +278,8 @@ def _place(read: Read, facts: RunFacts) -> dict[str, Json]:
     if facts.attempt_id is None:
         return {}
     place: dict[str, Json] = {"currentAttemptId": facts.attempt_id}
+    if facts.request_kind == "decision":
+        place["humanDecision"] = human_decision(read, facts.attempt_id)
     if facts.is_request_pending and facts.request_id is not None:
         place["waitingOn"] = facts.node_id
         place["interaction"] = interaction(read, facts.request_id)

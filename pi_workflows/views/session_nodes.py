@@ -24,6 +24,7 @@ from pi_workflows.definition.snapshot import Node, Snapshot
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.rows import AttemptStatus
 from pi_workflows.domain.run.state import NODE_OUTCOME
+from pi_workflows.views.decision import decision_head
 from pi_workflows.views.facts import RunFacts
 from pi_workflows.views.heads import Head, json_list, last_node
 from pi_workflows.views.value import Value
@@ -180,8 +181,9 @@ def _row(read: Read, facts: RunFacts, path: str, node: Node, tries: _Tries) -> d
         "startedAt": newest.started_at if newest is not None and is_current else None,
         "durationMs": settled.duration_ms if settled is not None else None,
         "error": failure_text(read, settled.error) if settled is not None else None,
-        # No type of node asks for a protected decision.
-        "humanDecision": None,
+        "humanDecision": decision_head(read, newest.attempt_id)
+        if newest is not None and node.human_decision is not None
+        else None,
         "summary": clipped(node.summary) if is_waiting else None,
         "assistantResponse": is_waiting and facts.request_kind == "assistant",
         "outcome": NODE_OUTCOME[settled.status] if settled is not None else None,

@@ -60,8 +60,9 @@ def story(read: Read, run_id: str) -> Story:
     timeline = Timeline()
     own = _events(read, facts.resource_id, is_run=True)
     resources = read.all(_name, SQL["story_effects"], resource_id=facts.resource_id)
-    of_effects = [_events(read, each, is_run=False) for each in resources]
-    for told in heapq.merge(own, *of_effects, key=lambda told: told.event_seq):
+    resources += read.all(_name, SQL["story_decisions"], run_id=run_id)
+    others = [_events(read, each, is_run=False) for each in resources]
+    for told in heapq.merge(own, *others, key=lambda told: told.event_seq):
         if told.seq is not None:
             timeline.take(told.at_ms, told.fact)
         narrator.turn_to(told)

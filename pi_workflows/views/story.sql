@@ -11,6 +11,10 @@ LIMIT :events_max
 -- The resource of each effect of a run.
 SELECT resource_id FROM effects WHERE source_resource_id = :resource_id
 
+-- name: story_decisions
+-- The resource of each decision of a run.
+SELECT resource_id FROM human_decisions WHERE run_id = :run_id
+
 -- name: story_child
 -- The run that restarted this one, and the event that says so.
 SELECT r.run_id, e.event_seq, e.recorded_at, e.actor_type, e.event_type

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeVar
 
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.decision.events import (
+    DecisionRequested,
+    DecisionResolved,
+    DecisionSubmitted,
+)
 from pi_workflows.domain.effect.events import (
     EffectAmbiguous,
     EffectApplied,
@@ -39,6 +44,7 @@ from pi_workflows.domain.run.events import (
     RunWorkerNoProgress,
 )
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
+from pi_workflows.views import story_decisions as decisions
 from pi_workflows.views import story_effects as effects
 from pi_workflows.views import story_runs as runs
 from pi_workflows.views.story_narrator import Narrator
@@ -79,6 +85,9 @@ TELLERS: Final[Mapping[type[Event], Teller]] = dict(
         _row(AttemptStarted, runs.attempt_started),
         _row(AttemptSettled, runs.attempt_settled),
         _row(RequestSubmitted, runs.submitted),
+        _row(DecisionRequested, decisions.requested),
+        _row(DecisionSubmitted, decisions.submitted),
+        _row(DecisionResolved, decisions.resolved),
         _row(EffectReserved, effects.reserved),
         _row(EffectAttemptStarted, effects.attempt_started),
         _row(EffectAttemptFinished, effects.attempt_finished),

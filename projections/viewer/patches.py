@@ -99,7 +99,7 @@ def _graph(change: Change) -> Iterator[str]:
     if change.has_ended:
         yield from ("/state/finishedAt", "/state/error")
     if change.has_attempts or change.has_requests:
-        yield from ("/state/currentAttemptId", "/state/currentNode")
+        yield from ("/state/currentAttemptId", "/state/currentNode", "/state/humanDecision")
     if change.has_requests:
         yield from ("/state/waitingOn", "/state/interaction")
     if change.has_attempts:
