@@ -10,47 +10,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pi_workflows.authoring.agents import agent, assistant_message, decision
     from pi_workflows.authoring.commands import Command, ShellLine, ShellResult
     from pi_workflows.authoring.context import ActionContext, CancelSignal, Context, NodeResult
-    from pi_workflows.authoring.define import define_workflow
-    from pi_workflows.authoring.edges import edge, switch
-    from pi_workflows.authoring.language import action, checkpoint, compute, shell
-    from pi_workflows.authoring.policies import (
-        Effect,
-        Retry,
-        idempotent_effect,
-        manual_effect,
+    from pi_workflows.authoring.decisions import (
+        DecisionRequest,
+        Timeout,
+        choice,
+        human_choices,
+        human_decision,
+        text_input,
     )
+    from pi_workflows.authoring.define import define_workflow
+    from pi_workflows.authoring.edges import decision_edge, edge, human_decision_edge, switch
+    from pi_workflows.authoring.language import action, checkpoint, compute, shell
+    from pi_workflows.authoring.loops import branch, control_loop
+    from pi_workflows.authoring.notices import notify
+    from pi_workflows.authoring.policies import Effect, Retry, idempotent_effect, manual_effect
     from pi_workflows.authoring.updates import Progress, Update
     from pi_workflows.authoring.workflow import Workflow
     from pi_workflows.base.canonical import Json
     from pi_workflows.base.errors import Problem, ProblemsFound
+    from pi_workflows.definition.decision import Response
+    from pi_workflows.definition.presentation import present
 
 __all__ = [
     "ActionContext",
     "CancelSignal",
     "Command",
     "Context",
+    "DecisionRequest",
     "Effect",
     "Json",
     "NodeResult",
     "Problem",
     "ProblemsFound",
     "Progress",
+    "Response",
     "Retry",
     "ShellLine",
     "ShellResult",
+    "Timeout",
     "Update",
     "Workflow",
     "action",
+    "agent",
+    "assistant_message",
+    "branch",
     "checkpoint",
+    "choice",
     "compute",
+    "control_loop",
+    "decision",
+    "decision_edge",
     "define_workflow",
     "edge",
+    "human_choices",
+    "human_decision",
+    "human_decision_edge",
     "idempotent_effect",
     "manual_effect",
+    "notify",
+    "present",
     "shell",
     "switch",
+    "text_input",
 ]
 
 _MODULES: Final = {
@@ -58,26 +82,42 @@ _MODULES: Final = {
     "CancelSignal": "authoring.context",
     "Command": "authoring.commands",
     "Context": "authoring.context",
+    "DecisionRequest": "authoring.decisions",
     "Effect": "authoring.policies",
     "Json": "base.canonical",
     "NodeResult": "authoring.context",
     "Problem": "base.errors",
     "ProblemsFound": "base.errors",
     "Progress": "authoring.updates",
+    "Response": "definition.decision",
     "Retry": "authoring.policies",
     "ShellLine": "authoring.commands",
     "ShellResult": "authoring.commands",
+    "Timeout": "authoring.decisions",
     "Update": "authoring.updates",
     "Workflow": "authoring.workflow",
     "action": "authoring.language",
+    "agent": "authoring.agents",
+    "assistant_message": "authoring.agents",
+    "branch": "authoring.loops",
     "checkpoint": "authoring.language",
+    "choice": "authoring.decisions",
     "compute": "authoring.language",
+    "control_loop": "authoring.loops",
+    "decision": "authoring.agents",
+    "decision_edge": "authoring.edges",
     "define_workflow": "authoring.define",
     "edge": "authoring.edges",
+    "human_choices": "authoring.decisions",
+    "human_decision": "authoring.decisions",
+    "human_decision_edge": "authoring.edges",
     "idempotent_effect": "authoring.policies",
     "manual_effect": "authoring.policies",
+    "notify": "authoring.notices",
+    "present": "definition.presentation",
     "shell": "authoring.language",
     "switch": "authoring.edges",
+    "text_input": "authoring.decisions",
 }
 
 

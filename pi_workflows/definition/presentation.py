@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from pydantic import ValidationError
 
@@ -113,7 +113,7 @@ def presentation_of(value: object) -> Presentation:
         case Presentation():
             return require_showable(value)
         case dict():
-            return parse_presentation(value)
+            return parse_presentation(cast("Json", value))
         case _:
             message = f"presentation is {value!r:.60}: use present(...)"
             raise PayloadInvalid(message, code=_CODE, field="presentation")
