@@ -55,6 +55,8 @@ CLIENT_RECONNECT_MAX_MS: Final = 10_000
 CLIENT_RECONNECTS_MAX: Final = 12
 # Resends of a command whose reply was lost; then its outcome is unknown.
 CLIENT_RESEND_MS: Final = 30_000
+# What a person may let a command wait: a year, which no wait is and every clock can count.
+PATIENCE_SECONDS_MAX: Final = 31_536_000
 # Patches of one subscription that nobody took: above this a snapshot is the shorter way.
 CLIENT_BACKLOG_BYTES_MAX: Final = 1 * _MIB
 
@@ -98,6 +100,8 @@ LIVE_CONTROL_CHARS_MAX: Final = 8_192
 # What a message about a run's end quotes of it: input, results, errors, each and in all.
 TERMINAL_VALUE_CHARS_MAX: Final = 4_000
 TERMINAL_VALUES_MAX: Final = 12
+# A value that is read for that at all: the writer waits while it is.
+TERMINAL_READ_BYTES_MAX: Final = 64 * _KIB
 # Turns of a session that may end without an answer before a step fails; each but the last is
 # answered by a reminder.
 REMINDERS_MAX: Final = 2

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from pi_workflows.base.limits import REVISION_MAX
+from pi_workflows.base.limits import PATIENCE_SECONDS_MAX, REVISION_MAX
 
 
 def path_of(metavar: str) -> Callable[[str], Path]:
@@ -54,6 +54,7 @@ DeadlineOption: TypeAlias = Annotated[
         "--deadline",
         metavar="SECONDS",
         min=0,
+        max=PATIENCE_SECONDS_MAX,
         help="Follow no longer than this; the run goes on, and the exit code is 8.",
     ),
 ]

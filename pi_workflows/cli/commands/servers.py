@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pi_workflows.base.limits import STOP_GRACE_MS
+from pi_workflows.base.limits import PATIENCE_SECONDS_MAX, STOP_GRACE_MS
 from pi_workflows.cli.command import command
 from pi_workflows.cli.invocation import Invocation
 
@@ -51,6 +51,7 @@ def stop(
             "--grace",
             metavar="SECONDS",
             min=0,
+            max=PATIENCE_SECONDS_MAX,
             help=f"Wait so long for effects that apply now; {STOP_GRACE_MS // 1000} by default.",
         ),
     ] = None,
