@@ -9,6 +9,7 @@ from typing import Final
 
 from pi_workflows.base.sql import Projection, load
 from pi_workflows.domain.fact import Stored
+from pi_workflows.domain.settings.events import RunSettingsOpened
 
 SQL: Final = load(__package__, "lifecycle.sql")
 
@@ -45,3 +46,22 @@ def raise_revision(event: Stored, db: Projection) -> None:
         return
     statement = SQL["claim"] if lease.op == "claimed" else SQL["release"]
     db.write(statement, resource_id=event.resource_id, generation=lease.generation)
+
+
+def settings_opened(event: Stored, fact: RunSettingsOpened, db: Projection) -> None:
+    """Create the resource of a workflow's settings at revision 0: their changes are counted.
+
+    The event is its run's; settings have none of their own before they change.
+
+    Args:
+        event: The event.
+        fact: What it says.
+        db: The projection.
+    """
+    db.write(
+        SQL["create_settings"],
+        resource_id=fact.settings.resource_id,
+        aggregate_key=fact.settings.scope_id,
+        at_ms=event.at_ms,
+    )
+    db.write(SQL["create_lease"], resource_id=fact.settings.resource_id)

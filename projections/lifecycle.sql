@@ -3,6 +3,11 @@
 INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
 VALUES (:resource_id, :resource_type, :aggregate_key, 1, :at_ms, :at_ms)
 
+-- name: create_settings
+-- Settings begin at 0, so that their revision is the number of their newest change.
+INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
+VALUES (:resource_id, 'settings', :aggregate_key, 0, :at_ms, :at_ms)
+
 -- name: create_lease
 INSERT INTO leases (resource_id, generation) VALUES (:resource_id, 0)
 

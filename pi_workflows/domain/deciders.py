@@ -10,14 +10,13 @@ from pi_workflows.domain.attempt.boundary import (
     FinishAttempt,
     Requeue,
     StartAttempt,
-    WaitForInput,
     finish_attempt,
     requeue,
     start_attempt,
-    wait_for_input,
 )
 from pi_workflows.domain.attempt.notice import Notify, notify
 from pi_workflows.domain.attempt.progress import RecordUpdate, record_update
+from pi_workflows.domain.attempt.question import WaitForInput, wait_for_input
 from pi_workflows.domain.decision.resolution import (
     AnswerDecision,
     CloseDecision,
@@ -40,7 +39,29 @@ from pi_workflows.domain.follow_up.queue import (
     queue_follow_up,
     remove_follow_up,
 )
+from pi_workflows.domain.message.branch import ReportBranch, report_branch
+from pi_workflows.domain.message.recovery import StopRecovery, stop_recovery
+from pi_workflows.domain.message.terminal import TellEnd, tell_end
+from pi_workflows.domain.message.turn import (
+    EndTurn,
+    ResumeClock,
+    StartTurn,
+    SuspendClock,
+    end_turn,
+    resume_clock,
+    start_turn,
+    suspend_clock,
+)
 from pi_workflows.domain.request.answer import AnswerCheckpoint, answer_checkpoint
+from pi_workflows.domain.request.closing import ExpireRequest, expire_request
+from pi_workflows.domain.request.submission import (
+    JudgeSubmission,
+    SubmitCandidate,
+    SubmitText,
+    judge_submission,
+    submit_candidate,
+    submit_text,
+)
 from pi_workflows.domain.run.claim import (
     ClaimRun,
     FailLaunch,
@@ -108,6 +129,17 @@ DECIDERS: Final[Mapping[type[Command], _Decider]] = dict(
         _row(AnswerCheckpoint, answer_checkpoint),
         _row(AnswerDecision, answer_decision),
         _row(CloseDecision, close_decision),
+        _row(SubmitCandidate, submit_candidate),
+        _row(JudgeSubmission, judge_submission),
+        _row(SubmitText, submit_text),
+        _row(ExpireRequest, expire_request),
+        _row(ReportBranch, report_branch),
+        _row(StartTurn, start_turn),
+        _row(EndTurn, end_turn),
+        _row(SuspendClock, suspend_clock),
+        _row(ResumeClock, resume_clock),
+        _row(TellEnd, tell_end),
+        _row(StopRecovery, stop_recovery),
         _row(ResolveEffect, resolve_effect),
         _row(ClaimRun, claim_run),
         _row(MarkReady, mark_ready),

@@ -13,23 +13,21 @@ from pi_workflows.base.sql import Read
 from pi_workflows.base.units import NS_PER_MS
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
-from pi_workflows.definition.snapshot import Node, RequestKind, Snapshot
+from pi_workflows.definition.snapshot import Node, Snapshot
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
-from pi_workflows.domain.decision.request import requested
 from pi_workflows.domain.decision.state import is_resolved_as
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.request.taken import taken_answer
 from pi_workflows.domain.rows import (
     AttemptChange,
     AttemptRow,
     AttemptStatus,
     ClosedInterval,
     IntervalRow,
-    RequestChange,
-    RequestRow,
 )
-from pi_workflows.domain.run.events import RunRequeued, RunWaiting
+from pi_workflows.domain.run.events import RunRequeued
 from pi_workflows.domain.run.state import (
     NODE_OUTCOME,
     LastStep,
@@ -39,11 +37,12 @@ from pi_workflows.domain.run.state import (
     last_of_node,
     last_step,
     open_attempt,
-    request_of_attempt,
     snapshot_of,
     visit_tries,
     working_run,
 )
+from pi_workflows.domain.settings.events import AttemptStatusChanged
+from pi_workflows.domain.settings.state import Binding, bound_scope, stale_scope
 from pi_workflows.domain.value import require_json
 
 _STATUS: Final[dict[str, AttemptStatus]] = {
@@ -68,6 +67,7 @@ class StartAttempt(Command):
         node_type: The node's type.
         timeout_ms: Active-time budget; 0 is unlimited.
         prompt: What an agent is told, as text.
+        settings: The settings that its runner knows, if the node has any.
     """
 
     attempt_id: str
@@ -77,6 +77,7 @@ class StartAttempt(Command):
     node_type: str
     timeout_ms: int
     prompt: Blob | None = None
+    settings: Binding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +110,6 @@ class Requeue(Command):
     """
 
     delay_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class WaitForInput(Command):
-    """The open attempt asks a person or a model; the runner leaves.
-
-    Attributes:
-        attempt_id: The open attempt.
-        kind: What kind of answer it asks for.
-        contract: The question as people and programs read it.
-    """
-
-    attempt_id: str
-    kind: RequestKind
-    contract: Blob
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +204,18 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
         raise LimitExceeded(
             f"The run took {snapshot.max_steps} steps, which is its limit.", code="maxSteps"
         )
+    scope = bound_scope(read, state.run_id, snapshot, due.node_path, command.settings)
+    bound = scope.binding if scope is not None else None
+    is_news = scope is not None and bound != command.settings
     return Decided(
-        drafts=(state.draft(_started(command, context.at_ms)),),
+        drafts=(state.draft(_started(command, bound, context.at_ms)),),
         blobs=() if command.prompt is None else (command.prompt,),
+        values=scope.document() if scope is not None and is_news else None,
     )
 
 
-def _started(command: StartAttempt, at_ms: int) -> AttemptStarted:
-    """Return the fact that a node began."""
+def _started(command: StartAttempt, bound: Binding | None, at_ms: int) -> AttemptStarted:
+    """Return the fact that a node began, bound to the settings of this moment."""
     return AttemptStarted(
         attempt=AttemptRow(
             attempt_id=command.attempt_id,
@@ -239,9 +229,9 @@ def _started(command: StartAttempt, at_ms: int) -> AttemptStarted:
             output_hash=None,
             receipt_hash=None,
             error_hash=None,
-            settings_scope_id=None,
-            settings_change_number=None,
-            settings_hash=None,
+            settings_scope_id=bound.scope_id if bound else None,
+            settings_change_number=bound.change_number if bound else None,
+            settings_hash=bound.value_hash if bound else None,
             started_at=at_ms,
             timeout_ms=command.timeout_ms,
             finished_at=None,
@@ -262,6 +252,9 @@ def _started(command: StartAttempt, at_ms: int) -> AttemptStarted:
 def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Decided:
     """Decide that the open attempt ended, and give it its place in the order of steps.
 
+    A settings route whose settings changed meanwhile is no step: it is attempted again, and its
+    runner is told the settings of now.
+
     Raises:
         NotFound: There is no such run.
         TransitionDenied: It has ended, the attempt is not the open one, its effect is not settled,
@@ -272,7 +265,16 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
     attempt = required_attempt(read, command.run_id, command.attempt_id)
     require_json("output", command.output)
     require_json("receipt", command.receipt)
-    request = _consumed(read, attempt, command, context.at_ms)
+    if (stale := _outdated(read, state, attempt, command, context.at_ms)) is not None:
+        return stale
+    request = taken_answer(
+        read,
+        attempt,
+        outcome=command.outcome,
+        output=command.output,
+        failure=command.failure,
+        at_ms=context.at_ms,
+    )
     _require_resolved(read, state, attempt, command)
     if command.outcome == "ok" and command.output is None:
         raise TransitionDenied("An attempt that succeeded has an output.", code="outputMissing")
@@ -302,6 +304,26 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
     return Decided(drafts=drafts, blobs=blobs)
 
 
+def _outdated(
+    read: Read, state: RunState, attempt: OpenAttempt, command: FinishAttempt, at_ms: int
+) -> Decided | None:
+    """Return that a settings route chose by a value of before; None when its choice counts."""
+    snapshot = snapshot_of(read, state)
+    policy = snapshot.settings_of(attempt.node_id)
+    if policy is None or not snapshot.nodes[attempt.node_id].settings_route:
+        return None
+    scope = stale_scope(read, state.run_id, policy.mount, attempt.attempt_id)
+    if scope is None:
+        return None
+    event = AttemptStatusChanged(
+        run_id=state.run_id,
+        node_id=attempt.node_id,
+        attempt=attempt.interrupted(),
+        interval=measured(attempt, at_ms, command.elapsed_ns),
+    )
+    return Decided(drafts=(state.draft(event),), values=scope.document())
+
+
 def required_attempt(read: Read, run_id: str, attempt_id: str) -> OpenAttempt:
     """Return the open attempt when it is this one. Raises TransitionDenied `attemptMismatch`."""
     attempt = open_attempt(read, run_id)
@@ -313,32 +335,6 @@ def required_attempt(read: Read, run_id: str, attempt_id: str) -> OpenAttempt:
 def measured(attempt: OpenAttempt, at_ms: int, elapsed_ns: int) -> ClosedInterval | None:
     """Return the end of the open interval with its measured time, rounded once to milliseconds."""
     return attempt.closed(at_ms, round(elapsed_ns / NS_PER_MS))
-
-
-def _consumed(
-    read: Read, attempt: OpenAttempt, command: FinishAttempt, at_ms: int
-) -> RequestChange | None:
-    """Return the consumption of the accepted answer that the attempt ends with."""
-    if attempt.status != "waiting":
-        if attempt.node_type in _ANSWERED and command.outcome == "ok":
-            raise TransitionDenied("Only an answer completes this node.", code="answerMissing")
-        if attempt.node_type == "notify" and command.outcome == "ok":
-            raise TransitionDenied("Only its text completes this node.", code="textMissing")
-        return None
-    request = request_of_attempt(read, attempt.attempt_id)
-    if request is None or request.status != "settled":
-        raise TransitionDenied("The attempt waits for an answer.", code="answerMissing")
-    is_answer = command.output is not None and command.output.digest == request.payload_hash
-    if command.outcome == "ok" and not is_answer:
-        raise TransitionDenied("The output is not the accepted answer.", code="outputMismatch")
-    return RequestChange(
-        request_id=request.request_id,
-        revision=request.revision,
-        status="settled",
-        accepted_submission_id=request.accepted_submission_id,
-        settled_at=request.settled_at,
-        consumed_at=at_ms,
-    )
 
 
 def _require_resolved(
@@ -415,52 +411,3 @@ def requeue(command: Requeue, context: Context, read: Read) -> Decided:
         reason="retry",
     )
     return Decided(drafts=(state.draft(event),))
-
-
-def wait_for_input(command: WaitForInput, context: Context, read: Read) -> Decided:
-    """Decide that the run asks a person and waits without a runner.
-
-    Raises:
-        NotFound: There is no such run.
-        TransitionDenied: It has ended, or the attempt is not the open one, or its node asks for
-            another kind of answer, or for none.
-        PayloadInvalid: `notJson`, the question comes as text.
-    """
-    state = working_run(read, command.run_id)
-    attempt = required_attempt(read, command.run_id, command.attempt_id)
-    require_json("contract", command.contract)
-    node = snapshot_of(read, state).nodes[attempt.node_id]
-    if node.request_kind != command.kind or attempt.status != "running":
-        raise TransitionDenied("The attempt cannot ask for an answer.", code="nodeMismatch")
-    request_id = ids.request_id(command.run_id, attempt.attempt_id)
-    event = RunWaiting(
-        lease=state.released(),
-        run_id=state.run_id,
-        run=state.run(status="waiting"),
-        queue=state.queue("parked").model_copy(update={"consecutive_errors": 0}),
-        attempt=AttemptChange(attempt_id=attempt.attempt_id, status="waiting"),
-        interval=attempt.closed(context.at_ms),
-        request=RequestRow(
-            request_id=request_id,
-            run_id=state.run_id,
-            attempt_id=attempt.attempt_id,
-            target_session_id=state.origin_session_id,
-            kind=command.kind,
-            contract_hash=command.contract.hex,
-            revision=1,
-            status="pending",
-            accepted_submission_id=None,
-            created_at=context.at_ms,
-            updated_at=context.at_ms,
-            settled_at=None,
-            consumed_at=None,
-        ),
-    )
-    drafts, blobs = [state.draft(event)], [command.contract]
-    if command.kind == "decision":
-        asked = requested(read, state, attempt, command.contract, context.at_ms)
-        drafts += asked[0]
-        blobs += asked[1]
-    return Decided(
-        drafts=tuple(drafts), blobs=tuple(blobs), receipt={"requestId": request_id}
-    )

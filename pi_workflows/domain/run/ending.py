@@ -19,6 +19,7 @@ from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.effect.events import EffectApplied, EffectReserved
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.follow_up import state as follow_ups
 from pi_workflows.domain.message import state as messages
 from pi_workflows.domain.request.state import rejected
 from pi_workflows.domain.rows import (
@@ -195,17 +196,19 @@ def ended(
         settle_effect_id=effect_id,
     )
     settle = _settle_effect(state, context, effect_id, ending, error)
+    following = follow_ups.closed_by_end(read, state.run_id, ending)
     drafts = (
         state.draft(event),
         *effects.abandoned(read, state.resource_id, context.at_ms),
         *messages.closed_by_end(read, state.run_id, context.at_ms),
+        *following.drafts,
         *decisions.closed_by_end(read, state, ending, context.at_ms),
         settle[0],
     )
     blobs = tuple(blob for blob in (output, error, settle[1], *receipts) if blob is not None)
     return Decided(
         drafts=drafts,
-        blobs=blobs,
+        blobs=(*blobs, *following.blobs),
         receipt={"runId": state.run_id, "status": ending},
         follow_up=SettleQueue(state.run_id),
     )
