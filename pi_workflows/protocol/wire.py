@@ -256,10 +256,16 @@ def _reason(error: ErrorDetails) -> str:
             return "unknown field"
         case "missing":
             return "is required"
-        case "model_type" | "model_attributes_type":
+        case "model_type" | "model_attributes_type" | "dict_type":
             return "must be an object"
+        case "tuple_type":
+            return "must be an array"
+        case "string_too_short" | "too_short":
+            return "must not be empty"
+        case "string_too_long":
+            return f"must be at most {error.get('ctx', {})['max_length']} characters"
         case _:
-            return error["msg"].replace("Input should", "must", 1)
+            return re.sub("^(Input|String) should", "must", error["msg"])
 
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -111,6 +113,8 @@ _PAYLOADS: Final[dict[Operation, dict[str, Json]]] = {
     Operation.SERVER_STOP: {"graceMs": 0},
 }
 
+_WRONG: Final[tuple[Json, ...]] = (None, "", "x" * 5_000, [], {}, [None], {"x": 1}, -1, 1.5, 2**60)
+
 
 def _members(operation: Operation) -> dict[str, object]:
     """Return the envelope members that an operation takes."""
@@ -162,6 +166,30 @@ def test_reads_expect_no_revision() -> None:
     for spec in OPERATIONS.values():
         if spec.kind is OperationClass.READ:
             assert spec.expected_revision is Need.NONE
+
+
+def _changed(value: Json, wrong: Json) -> Iterator[Json]:
+    """Yield a value with something else in the place of each of its parts, and of itself."""
+    yield wrong
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from ({**value, name: other} for other in _changed(member, wrong))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from ([*value[:at], other, *value[at + 1 :]] for other in _changed(item, wrong))
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+def test_a_refusal_says_what_a_member_must_be(operation: Operation) -> None:
+    """Whatever stands in the place of any part of a payload, the words are ours."""
+    for wrong in _WRONG:
+        for payload in _changed(_PAYLOADS[operation], wrong):
+            try:
+                _read(operation, payload)
+            except PayloadInvalid as refused:
+                reason = refused.message.partition(": ")[2]
+                assert re.match("(must |is required$|unknown field$|kinds must )", reason), reason
+                assert not re.search("should|dictionary|[Tt]uple", reason), reason
 
 
 @pytest.mark.parametrize("operation", list(Operation))
