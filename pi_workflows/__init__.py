@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pi_workflows.authoring.agents import agent, assistant_message, decision
     from pi_workflows.authoring.commands import Command, ShellLine, ShellResult
+    from pi_workflows.authoring.composition import (
+        IncludedResult,
+        exit,  # noqa: A004 - what authors call it
+        include,
+        included_result,
+    )
     from pi_workflows.authoring.context import ActionContext, CancelSignal, Context, NodeResult
     from pi_workflows.authoring.decisions import (
         DecisionRequest,
@@ -41,6 +47,7 @@ __all__ = [
     "Context",
     "DecisionRequest",
     "Effect",
+    "IncludedResult",
     "Json",
     "NodeResult",
     "Problem",
@@ -65,10 +72,13 @@ __all__ = [
     "decision_edge",
     "define_workflow",
     "edge",
+    "exit",
     "human_choices",
     "human_decision",
     "human_decision_edge",
     "idempotent_effect",
+    "include",
+    "included_result",
     "manual_effect",
     "notify",
     "present",
@@ -84,6 +94,7 @@ _MODULES: Final = {
     "Context": "authoring.context",
     "DecisionRequest": "authoring.decisions",
     "Effect": "authoring.policies",
+    "IncludedResult": "authoring.composition",
     "Json": "base.canonical",
     "NodeResult": "authoring.context",
     "Problem": "base.errors",
@@ -108,10 +119,13 @@ _MODULES: Final = {
     "decision_edge": "authoring.edges",
     "define_workflow": "authoring.define",
     "edge": "authoring.edges",
+    "exit": "authoring.composition",
     "human_choices": "authoring.decisions",
     "human_decision": "authoring.decisions",
     "human_decision_edge": "authoring.edges",
     "idempotent_effect": "authoring.policies",
+    "include": "authoring.composition",
+    "included_result": "authoring.composition",
     "manual_effect": "authoring.policies",
     "notify": "authoring.notices",
     "present": "definition.presentation",

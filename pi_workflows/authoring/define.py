@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from pydantic import BaseModel
 
 from pi_workflows.authoring.cases import case_problems
+from pi_workflows.authoring.composition import Exit, Include
 from pi_workflows.authoring.context import Context
 from pi_workflows.authoring.declared import text_problems
 from pi_workflows.authoring.edges import Way
 from pi_workflows.authoring.failures import bounded
+from pi_workflows.authoring.flattening import declared_problems, flattened
 from pi_workflows.authoring.nodes import (
     NODE_CLASSES,
     ActionNode,
@@ -48,6 +52,10 @@ from pi_workflows.definition import snapshot as model
 from pi_workflows.definition.graph import snapshot_problems
 
 InputT = TypeVar("InputT", bound=BaseModel)
+PartT = TypeVar("PartT")
+
+# What the graph's own checks say of a name that stands for nothing.
+_UNKNOWN: Final = ("edgeSourceUnknown", "edgeTargetUnknown")
 
 
 def define_workflow(
@@ -61,6 +69,8 @@ def define_workflow(
     contract_id: str | None = None,
     title: str | Callable[[InputT], str] | None = None,
     presentation: str | None = None,
+    includes: Mapping[str, Include] | None = None,
+    exits: Mapping[str, Exit] | None = None,
 ) -> Workflow[InputT]:
     """Define a workflow; a workflow file binds the result to `workflow`.
 
@@ -74,9 +84,12 @@ def define_workflow(
         contract_id: What an including workflow may ask for.
         title: A run's title, or a function that makes one of the input, at most 200 characters.
         presentation: How the session that started a run is told to present its end, in words.
+        includes: The included workflows by name, each made with `include`. An edge leads to the
+            name, and on from the workflow's exits: `edge("name.exit", "next")`.
+        exits: The ways out for workflows that include this one, each made with `exit`.
 
     Returns:
-        The definition.
+        The definition. One that includes others by reference is complete once it is loaded.
 
     Raises:
         ProblemsFound: The definition has mistakes (`definitionInvalid`); all of them are in
@@ -92,7 +105,7 @@ def define_workflow(
     chosen = [*_chosen_edges(ways, known, problems)]
     for path, node in known.items():
         problems.extend(_node_problems(path, node, input))
-    snapshot = model.Snapshot(
+    own = model.Snapshot(
         name=_or(name, "unnamed"),
         contract_id=_or(contract_id, None),
         input_model=qualified_name(input) if isinstance(cast("object", input), type) else None,
@@ -102,15 +115,56 @@ def define_workflow(
         presentation=_or(presentation, None),
         edges=tuple(sorted(chosen, key=lambda each: each.source)),
     )
-    problems.extend(snapshot_problems(snapshot))
-    problems.extend(case_problems(known, snapshot.edges))
-    if not problems:
-        problems.extend(_size_problems(snapshot))
+    workflow = Workflow(
+        input_model=input,
+        nodes=MappingProxyType(known),
+        title=title,
+        own=own,
+        includes=MappingProxyType(dict(_known_parts(includes, Include, "includes", problems))),
+        exits=MappingProxyType(dict(_known_parts(exits, Exit, "exits", problems))),
+        file=_caller(),
+    )
+    problems.extend(declared_problems(workflow))
+    if workflow.is_resolved and not any(problem.code == "mountTwice" for problem in problems):
+        problems.extend(composed_problems(workflow, is_sound=not problems))
     if problems:
         raise ProblemsFound(bounded(problems))
-    return Workflow(
-        input_model=input, nodes=MappingProxyType(known), title=title, snapshot=snapshot
-    )
+    return workflow
+
+
+def composed_problems(workflow: Workflow[InputT], *, is_sound: bool = True) -> list[Problem]:
+    """Return what is wrong with a definition whose included workflows are all there.
+
+    Args:
+        workflow: The definition.
+        is_sound: Whether nothing else is wrong with it: then its size is looked at too.
+    """
+    flat = flattened(workflow)
+    problems = [*flat.problems, *snapshot_problems(flat.snapshot)]
+    own = (edge for edge in flat.snapshot.edges if edge.scope is None)
+    problems.extend(case_problems(workflow.node_by_path, own))
+    if flat.problems:
+        # A wrong name is one mistake: neither unknown as well, nor is what it would have led to.
+        told = {problem.where for problem in flat.problems}
+        problems = [each for each in problems if not _follows(each, told)]
+    if is_sound and not problems:
+        problems.extend(_size_problems(flat.snapshot))
+    return problems
+
+
+def _follows(problem: Problem, told: Container[str]) -> bool:
+    """Whether a problem is only what follows from a wrong name at one of these places."""
+    if problem.code in _UNKNOWN:
+        return problem.where in told
+    return problem.code == "nodeUnreachable"
+
+
+def _caller() -> str:
+    """Return the file whose code called the function that calls this one."""
+    frame = inspect.currentframe()
+    for _ in range(2):
+        frame = None if frame is None else frame.f_back
+    return "" if frame is None else os.path.realpath(frame.f_code.co_filename)
 
 
 def snapshot_node(node: AnyNode) -> model.Node:
@@ -247,6 +301,28 @@ def _known_nodes(nodes: object, problems: list[Problem]) -> Iterator[tuple[str, 
             )
         else:
             yield name, cast("AnyNode", node)
+
+
+def _known_parts(
+    parts: object, kind: type[PartT], what: str, problems: list[Problem]
+) -> Iterator[tuple[str, PartT]]:
+    """Yield the includes or exits that are ones; note the others."""
+    if parts is None:
+        return
+    if not isinstance(parts, Mapping):
+        problems.append(Problem(f"{what}Invalid", what, f"{what} maps names to {what[:-1]}(...)"))
+        return
+    for name, part in cast("Mapping[object, object]", parts).items():
+        if isinstance(name, str) and isinstance(part, kind):
+            yield name, part
+        else:
+            problems.append(
+                Problem(
+                    f"{what}Invalid",
+                    f"{what}.{name}",
+                    f"{part!r:.60} is none: make one with {what[:-1]}(...)",
+                )
+            )
 
 
 def _known_edges(edges: object, problems: list[Problem]) -> Iterator[Way]:

@@ -30,9 +30,15 @@ def composition_problems(snapshot: Snapshot) -> Iterator[Problem]:
         yield from _mount_problems(snapshot, mount, is_twice=counted[mount.path] > 1)
         yield from _exit_problems(snapshot, mount)
     for path in snapshot.nodes:
-        if scope_of(path) not in (ROOT, *counted):
-            yield Problem("mountUnknown", f"nodes.{path}", f"there is no mount {scope_of(path)!r}")
-    if not _is_entrance(snapshot, ROOT, snapshot.start_at):
+        if is_node_path(path) and scope_of(path) not in (ROOT, *counted):
+            yield Problem(
+                "mountUnknown",
+                f"nodes.{path}",
+                f"no included workflow is called {scope_of(path)!r}: a node's name has no '/'",
+            )
+    if scope_of(snapshot.start_at) in counted and not _is_entrance(
+        snapshot, ROOT, snapshot.start_at
+    ):
         yield Problem("startInner", "start", f"{snapshot.start_at!r} is inside a mount")
     for edge in snapshot.edges:
         yield from _edge_problems(snapshot, edge)
