@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pi_workflows.base.sql import Projection, load
-from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
+from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, IntervalOpened
 from pi_workflows.domain.fact import Stored
 from pi_workflows.domain.rows import AttemptChange, ClosedInterval
 from pi_workflows.domain.run.events import RunEvent
@@ -17,6 +17,11 @@ def started(event: Stored, fact: AttemptStarted, db: Projection) -> None:
     """Insert a new attempt and its first active interval."""
     db.write(SQL["insert_attempt"], **fact.attempt.columns())
     db.write(SQL["open_interval"], **fact.interval.columns())
+
+
+def reopened(event: Stored, fact: IntervalOpened, db: Projection) -> None:
+    """Insert a further active interval of a waiting attempt."""
+    db.write(SQL["open_interval"], **fact.opened.columns())
 
 
 def settled(event: Stored, fact: AttemptSettled, db: Projection) -> None:

@@ -8,8 +8,8 @@ from pi_workflows.base.sql import Projection, load
 from pi_workflows.domain.attempt.events import AttemptSettled
 from pi_workflows.domain.fact import Stored
 from pi_workflows.domain.request.events import RequestSubmitted
-from pi_workflows.domain.rows import RequestChange
-from pi_workflows.domain.run.events import RunEnded, RunResumeRequested, RunWaiting
+from pi_workflows.domain.rows import RequestChange, SubmissionChange
+from pi_workflows.domain.run.events import InteractionEvent, RunEnded, RunWaiting
 
 SQL: Final = load(__package__, "requests.sql")
 
@@ -22,11 +22,13 @@ def asked(event: Stored, fact: RunWaiting, db: Projection) -> None:
 def submitted(event: Stored, fact: RequestSubmitted, db: Projection) -> None:
     """Insert an answer; an accepted one settles its question."""
     db.write(SQL["insert_submission"], **fact.submission.columns())
-    _change(event, fact.request, db)
+    if fact.request is not None:
+        _change(event, fact.request, db)
 
 
-def revised(event: Stored, fact: RunResumeRequested, db: Projection) -> None:
-    """Raise the revision of a question that outlived a pause."""
+def changed(event: Stored, fact: InteractionEvent, db: Projection) -> None:
+    """Set what an event changed in the run's question and in its answers."""
+    _judge(fact.submissions, db)
     if fact.request is not None:
         _change(event, fact.request, db)
 
@@ -38,7 +40,8 @@ def consumed(event: Stored, fact: AttemptSettled, db: Projection) -> None:
 
 
 def closed(event: Stored, fact: RunEnded, db: Projection) -> None:
-    """Cancel the question that was open when the run ended."""
+    """Cancel the question that was open when the run ended, and refuse what was being judged."""
+    _judge(fact.submissions, db)
     for request in fact.requests:
         _change(event, request, db)
 
@@ -46,3 +49,9 @@ def closed(event: Stored, fact: RunEnded, db: Projection) -> None:
 def _change(event: Stored, change: RequestChange, db: Projection) -> None:
     """Set the changed columns of a question."""
     db.write(SQL["change_request"], at_ms=event.at_ms, **change.columns())
+
+
+def _judge(submissions: tuple[SubmissionChange, ...], db: Projection) -> None:
+    """Set what became of answers."""
+    for submission in submissions:
+        db.write(SQL["change_submission"], **submission.columns())

@@ -18,3 +18,7 @@ INSERT INTO interactive_submissions (
 VALUES (
     :submission_id, :request_id, :idempotency_key, :request_revision, unhex(:payload_hash), :outcome,
     unhex(:receipt_hash), :submitted_at)
+
+-- name: change_submission
+UPDATE interactive_submissions SET outcome = :outcome, receipt_hash = unhex(:receipt_hash)
+WHERE submission_id = :submission_id AND outcome = 'validating'

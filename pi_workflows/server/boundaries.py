@@ -8,7 +8,7 @@ from typing import Final
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import LimitExceeded, PayloadInvalid
 from pi_workflows.base.limits import UPDATE_DATA_BYTES_MAX
-from pi_workflows.domain.attempt import boundary, notice, progress
+from pi_workflows.domain.attempt import boundary, notice, progress, question
 from pi_workflows.domain.effect import application
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
@@ -129,7 +129,7 @@ class _Reader:
             case wire.Requeue():
                 return boundary.Requeue(self._run_id, delay_ms=command.delay_ms)
             case wire.WaitForInput():
-                return boundary.WaitForInput(
+                return question.WaitForInput(
                     self._run_id,
                     attempt_id=command.attempt_id,
                     kind=command.kind,

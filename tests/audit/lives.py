@@ -14,8 +14,9 @@ from pi_workflows.base.canonical import Json, decode
 from pi_workflows.base.errors import Outcome
 from pi_workflows.definition.effects import effect_key
 from pi_workflows.definition.snapshot import Snapshot
-from pi_workflows.domain.attempt.boundary import FinishAttempt, StartAttempt, WaitForInput
+from pi_workflows.domain.attempt.boundary import FinishAttempt, StartAttempt
 from pi_workflows.domain.attempt.progress import RecordUpdate
+from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
 from pi_workflows.domain.fact import Actor, Command, Stored

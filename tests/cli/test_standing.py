@@ -20,7 +20,8 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.cli.app import app
 from pi_workflows.cli.run_view import RunView
 from pi_workflows.cli.standing import Standing, standing
-from pi_workflows.domain.attempt.boundary import Requeue, WaitForInput
+from pi_workflows.domain.attempt.boundary import Requeue
+from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.fact import Actor
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint

@@ -11,7 +11,8 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome
 from pi_workflows.base.sql import Statement, plain
 from pi_workflows.definition.snapshot import Snapshot
-from pi_workflows.domain.attempt.boundary import FinishAttempt, StartAttempt, WaitForInput
+from pi_workflows.domain.attempt.boundary import FinishAttempt, StartAttempt
+from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.domain.failure import Failure

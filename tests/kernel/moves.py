@@ -12,14 +12,9 @@ from pi_workflows.base.errors import NotFound
 from pi_workflows.definition.effects import effect_key
 from pi_workflows.definition.route import End, route
 from pi_workflows.definition.snapshot import EffectPolicy
-from pi_workflows.domain.attempt.boundary import (
-    FinishAttempt,
-    Requeue,
-    StartAttempt,
-    WaitForInput,
-    due_node,
-)
+from pi_workflows.domain.attempt.boundary import FinishAttempt, Requeue, StartAttempt, due_node
 from pi_workflows.domain.attempt.progress import RecordUpdate
+from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
 from pi_workflows.domain.effect.state import EffectState, ambiguous_effect, effect_state

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
-from pi_workflows.domain.attempt.boundary import FinishAttempt, Requeue, StartAttempt, WaitForInput
+from pi_workflows.domain.attempt.boundary import FinishAttempt, Requeue, StartAttempt
 from pi_workflows.domain.attempt.progress import RecordUpdate
+from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
 from pi_workflows.domain.fact import Command

@@ -18,8 +18,8 @@ from pi_workflows.base.limits import (
     SESSION_TEXT_BYTES_MAX,
     SESSION_UPDATES_MAX,
 )
-from pi_workflows.domain.attempt.boundary import WaitForInput
 from pi_workflows.domain.attempt.progress import RecordUpdate
+from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.domain.run.claim import FailLaunch, LoseRunner

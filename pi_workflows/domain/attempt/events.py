@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from pi_workflows.domain.fact import Event, Integer
 from pi_workflows.domain.rows import (
@@ -13,6 +13,9 @@ from pi_workflows.domain.rows import (
     RequestChange,
     UpdateRow,
 )
+from pi_workflows.domain.run.events import RunEvent
+
+CloseCause: TypeAlias = Literal["turnEnded", "disconnected", "serverLost"]
 
 
 class AttemptStarted(Event):
@@ -45,3 +48,20 @@ class UpdateRecorded(Event):
     run_id: str
     node_id: str
     update: UpdateRow
+
+
+class IntervalOpened(Event):
+    """The session works on the attempt: its time runs."""
+
+    type: ClassVar[str] = "attempt.interval_opened"
+
+    run_id: str
+    opened: IntervalRow
+
+
+class IntervalClosed(RunEvent):
+    """The session works on the attempt no more, and nothing else changed: its time stands."""
+
+    type: ClassVar[str] = "attempt.interval_closed"
+
+    cause: CloseCause

@@ -61,3 +61,49 @@ SELECT count(*) FROM workflow_messages WHERE kind = :kind AND source_id = :sourc
 -- name: terminal_message
 -- The message that tells a run's end.
 SELECT workflow_message_id FROM workflow_messages WHERE kind = 'terminal' AND source_id = :run_id
+
+-- name: message_of_entry
+-- The message that an entry of a session holds.
+SELECT workflow_message_id FROM workflow_messages
+WHERE target_session_id = :session_id AND pi_session_entry_id = :entry_id
+
+-- name: open_handoff
+-- The message about a run's end that its session works for now.
+SELECT m.workflow_message_id
+FROM run_bindings AS b
+JOIN workflow_turns AS t ON t.target_session_id = b.origin_session_id AND t.state = 'started'
+JOIN workflow_messages AS m ON m.workflow_message_id = t.workflow_message_id
+WHERE b.run_id = :run_id AND m.run_id = :run_id AND m.kind = 'terminal'
+
+-- name: chain
+-- The first run of a recovery chain and how many were launched by themselves after it.
+SELECT c.root_run_id, (SELECT count(*) FROM runs AS l WHERE l.recovery_root_run_id = c.root_run_id)
+FROM (SELECT coalesce(recovery_root_run_id, run_id) AS root_run_id FROM runs WHERE run_id = :run_id) AS c
+
+-- name: launched_run
+-- The one run that was launched from the message about a run's end.
+SELECT run_id FROM runs WHERE recovery_source_message_id = :workflow_message_id
+
+-- name: ended_run
+-- What the message about a run's end quotes of the run.
+SELECT d.workflow_name, r.input_hash, r.final_output_hash, r.error_hash, r.recovery_root_run_id
+FROM runs AS r
+JOIN workflow_definitions AS d ON d.definition_digest = r.definition_digest
+WHERE r.run_id = :run_id
+
+-- name: newest_steps
+-- The newest settled attempts.
+SELECT a.node_id, a.status, a.output_hash, a.error_hash
+FROM run_steps AS s
+JOIN node_attempts AS a ON a.attempt_id = s.attempt_id
+WHERE s.run_id = :run_id
+ORDER BY s.step_index DESC
+LIMIT :limit
+
+-- name: launches
+-- How many runs were launched by themselves after the first of a chain.
+SELECT count(*) FROM runs WHERE recovery_root_run_id = :run_id
+
+-- name: value_head
+-- The type and size of a stored value.
+SELECT media_type, byte_length FROM blobs WHERE blob_hash = :digest

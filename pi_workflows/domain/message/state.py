@@ -197,9 +197,7 @@ def cancelled(
     """
     found = read.all(MessageState, SQL["pending_of_run"], run_id=run_id)
     return [
-        message.draft(
-            MessageCancelled(run_id=message.run_id, message=message.change("cancelled"))
-        )
+        message.draft(MessageCancelled(run_id=message.run_id, message=message.change("cancelled")))
         for message in found
         if message.kind in kinds and source_id in (None, message.source_id)
     ]

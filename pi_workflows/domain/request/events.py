@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from pi_workflows.domain.rows import RequestChange, SubmissionRow
-from pi_workflows.domain.run.events import RunEvent
+from pi_workflows.domain.run.events import InteractionEvent, RunEvent
+
+CloseReason: TypeAlias = Literal["missingSubmission", "decisionExpired"]
 
 
 class RequestSubmitted(RunEvent):
@@ -14,4 +16,18 @@ class RequestSubmitted(RunEvent):
     type: ClassVar[str] = "request.submitted"
 
     submission: SubmissionRow
-    request: RequestChange
+    request: RequestChange | None = None
+
+
+class RequestValidated(InteractionEvent):
+    """A submission was judged. An accepted one settles its request and queues the run."""
+
+    type: ClassVar[str] = "request.validated"
+
+
+class RequestCancelled(InteractionEvent):
+    """A request closed without an answer; a runner records how its attempt ended."""
+
+    type: ClassVar[str] = "request.cancelled"
+
+    reason: CloseReason

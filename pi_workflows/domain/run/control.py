@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome, OwnershipLost, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
+from pi_workflows.domain.message import state as messages
+from pi_workflows.domain.message import step
+from pi_workflows.domain.message.recovery import open_handoff, stopped
+from pi_workflows.domain.message.state import MessageState
+from pi_workflows.domain.request.state import TOLD_AS_STEP, asked, rejected
 from pi_workflows.domain.rows import QueueChange, RequestChange
 from pi_workflows.domain.run.ending import ended
 from pi_workflows.domain.run.events import RunPaused, RunResumeRequested
@@ -27,7 +33,14 @@ AFTER_STEP = "after the current step"
 
 @dataclass(frozen=True, slots=True)
 class PauseRun(Command):
-    """Stop working on a run until it is resumed."""
+    """Stop working on a run until it is resumed.
+
+    Attributes:
+        elapsed_ms: Active time of the interval in which its session works; 0 leaves the last
+            sample.
+    """
+
+    elapsed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +67,43 @@ def pause_run(command: PauseRun, context: Context, read: Read) -> Decided:
     if applying is not None and effects.is_manual(read, applying):
         event = RunPaused(run_id=state.run_id, run=state.run(paused=1), detail=AFTER_STEP)
         return Decided(drafts=(state.draft(event),), receipt=_paused_receipt(state, AFTER_STEP))
+    return paused(read, state, context.at_ms, elapsed_ms=command.elapsed_ms)
+
+
+def paused(read: Read, state: RunState, at_ms: int, *, elapsed_ms: int = 0) -> Decided:
+    """Return the pause of a run that no manual effect holds up (state contract, "Pause").
+
+    Args:
+        read: Reads of the deciding transaction.
+        state: The run; neither ended nor paused.
+        at_ms: When it is decided.
+        elapsed_ms: Active time of the open interval, beyond its last sample.
+
+    Returns:
+        The run's event, the end of the effect's try under way, and of the steps that were still to
+        be told.
+    """
     attempt = open_attempt(read, state.run_id)
+    applying = effects.applying(read, state.resource_id)
+    request = pending_request(read, state.run_id)
+    submissions, receipts = (
+        rejected(read, request.request_id, "The run was paused.") if request else ((), ())
+    )
     event = RunPaused(
         lease=state.released(),
         run_id=state.run_id,
         run=state.run(paused=1),
         queue=_paused_queue(state),
         attempt=attempt.interrupted() if attempt else None,
-        interval=attempt.closed() if attempt else None,
+        interval=attempt.closed(elapsed_ms=elapsed_ms) if attempt else None,
+        submissions=submissions,
         detail="paused",
     )
     drafts: list[Draft] = [state.draft(event)]
     if applying is not None:
-        drafts.append(effects.interrupted(applying, context.at_ms))
-    return Decided(drafts=tuple(drafts), receipt=_paused_receipt(state, "paused"))
+        drafts.append(effects.interrupted(applying, at_ms))
+    drafts.extend(messages.cancelled(read, state.run_id, kinds=frozenset({"step"})))
+    return Decided(drafts=tuple(drafts), blobs=receipts, receipt=_paused_receipt(state, "paused"))
 
 
 def _paused_queue(state: RunState) -> QueueChange:
@@ -111,6 +147,7 @@ def resume_run(command: ResumeRun, context: Context, read: Read) -> Decided:
             code="effectAmbiguous",
             hint=f"Say what became of it: pi-workflows effects resolve {ambiguous}",
         )
+    revised = _revised(request)
     event = RunResumeRequested(
         run_id=state.run_id,
         run=state.run(
@@ -120,10 +157,31 @@ def resume_run(command: ResumeRun, context: Context, read: Read) -> Decided:
             else unclaimed_status(open_attempt(read, state.run_id)),
         ),
         queue=_resumed_queue(state, request, context.at_ms),
-        request=_revised(request),
+        request=revised,
     )
     receipt = _waiting_receipt(state) if request else _queued_receipt(state)
-    return Decided(drafts=(state.draft(event),), receipt=receipt)
+    drafts, blobs = _told_again(read, state, revised, context.at_ms)
+    return Decided(drafts=(state.draft(event), *drafts), blobs=blobs, receipt=receipt)
+
+
+def _told_again(
+    read: Read, state: RunState, revised: RequestChange | None, at_ms: int
+) -> tuple[tuple[Draft, ...], tuple[Blob, ...]]:
+    """Return the message that tells a session its step under the new revision."""
+    if revised is None or state.execution_mode != "interactive":
+        return (), ()
+    request = asked(read, state.run_id, revised.request_id)
+    if request.kind not in TOLD_AS_STEP:
+        return (), ()
+    told = step.told(
+        read,
+        step.Step(request.request_id, state.run_id, request.target_session_id, revised.revision),
+        read.blob(request.contract_hash),
+        key=f"resumed:{revised.revision}",
+        at_ms=at_ms,
+        reason="resumed",
+    )
+    return (told[0],), (told[1],)
 
 
 def _resumed_queue(
@@ -140,7 +198,8 @@ def _revised(request: PendingRequest | None) -> RequestChange | None:
 
     What was answered to the one before no longer counts.
     """
-    if request is None:
+    if request is None or request.kind == "decision":
+        # What a person decides stays exactly what was asked.
         return None
     return RequestChange(
         request_id=request.request_id, revision=request.revision + 1, status="pending"
@@ -183,7 +242,7 @@ def _active_receipt(state: RunState) -> dict[str, Json]:
 
 
 def cancel_run(command: CancelRun, context: Context, read: Read) -> Decided:
-    """Decide to end a run, whatever it does.
+    """Decide to end a run, whatever it does; of one that has ended, what may still follow it.
 
     Raises:
         NotFound: There is no such run.
@@ -191,6 +250,9 @@ def cancel_run(command: CancelRun, context: Context, read: Read) -> Decided:
         OwnershipLost: Another owner holds it.
     """
     state = run_state(read, command.run_id)
+    recovery = open_handoff(read, state.run_id) if state.is_terminal else None
+    if recovery is not None:
+        return _recovery_stopped(state, recovery)
     if state.status == "cancelled":
         return Decided(
             receipt={"runId": state.run_id, "status": "cancelled"}, outcome=Outcome.ADOPTED
@@ -200,3 +262,15 @@ def cancel_run(command: CancelRun, context: Context, read: Read) -> Decided:
     if is_live and state.owner_id != context.host_id:
         raise OwnershipLost("Another owner works on the run.", code="ownerChanged")
     return ended(read, context, state, "cancelled")
+
+
+def _recovery_stopped(state: RunState, message: MessageState) -> Decided:
+    """Return the end of what an ended run may set off by itself."""
+    drafts = (
+        (message.draft(stopped(message, "cancelled")),) if message.recovery_stop is None else ()
+    )
+    return Decided(
+        drafts=drafts,
+        receipt={"runId": state.run_id, "status": state.status, "recoveryStopped": True},
+        outcome=Outcome.ACCEPTED if drafts else Outcome.ADOPTED,
+    )

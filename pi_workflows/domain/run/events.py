@@ -22,6 +22,7 @@ from pi_workflows.domain.rows import (
     RunChange,
     RunRow,
     SourceRow,
+    SubmissionChange,
 )
 
 
@@ -33,6 +34,13 @@ class RunEvent(Event):
     queue: QueueChange | None = None
     attempt: AttemptChange | None = None
     interval: ClosedInterval | None = None
+
+
+class InteractionEvent(RunEvent):
+    """An event that may also change what is asked of a session or person, and its answers."""
+
+    request: RequestChange | None = None
+    submissions: tuple[SubmissionChange, ...] = ()
 
 
 class RunQueued(Event):
@@ -121,7 +129,7 @@ class RunWaiting(RunEvent):
     request: RequestRow
 
 
-class RunPaused(RunEvent):
+class RunPaused(InteractionEvent):
     """A person or client paused the run."""
 
     type: ClassVar[str] = "run.paused"
@@ -129,18 +137,23 @@ class RunPaused(RunEvent):
     detail: str
 
 
-class RunResumeRequested(RunEvent):
+class RunResumeRequested(InteractionEvent):
     """The pause, or what parked the run, was lifted."""
 
     type: ClassVar[str] = "run.resume_requested"
 
-    request: RequestChange | None = None
+
+class RunInteractionTimeoutStarted(InteractionEvent):
+    """The time for an answer ran out; a runner records that."""
+
+    type: ClassVar[str] = "run.interaction_timeout_started"
 
 
 class RunEnded(RunEvent):
     """The parts that every terminal event of a run has."""
 
     requests: tuple[RequestChange, ...] = ()
+    submissions: tuple[SubmissionChange, ...] = ()
     settle_effect_id: str | None = None
 
 

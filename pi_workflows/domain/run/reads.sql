@@ -16,7 +16,7 @@ WHERE r.run_id = :run_id
 -- name: open_attempt
 -- The one attempt that has not ended, with its open interval if it has one. The partial index names these statuses.
 SELECT a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.node_type, a.status, a.timeout_ms,
-       i.interval_number, i.observed_at, i.elapsed_ms
+       i.interval_number, i.observed_at, i.elapsed_ms, a.error_hash
 FROM node_attempts AS a
 LEFT JOIN attempt_active_intervals AS i ON i.attempt_id = a.attempt_id AND i.ended_at IS NULL
 WHERE a.run_id = :run_id AND a.status IN ('pending', 'running', 'waiting')
@@ -72,8 +72,10 @@ FROM interactive_requests
 WHERE run_id = :run_id AND status = 'pending'
 
 -- name: request_of_attempt
--- The question that an attempt asked.
-SELECT q.request_id, q.revision, q.status, q.accepted_submission_id, q.settled_at, s.payload_hash
+-- The question that an attempt asked and what a runner takes as its answer: of a model's candidate what the workflow's
+-- own code made of it, which is its receipt.
+SELECT q.request_id, q.revision, q.status, q.accepted_submission_id, q.settled_at,
+       CASE q.kind WHEN 'agent' THEN s.receipt_hash ELSE s.payload_hash END
 FROM interactive_requests AS q
 LEFT JOIN interactive_submissions AS s ON s.submission_id = q.accepted_submission_id
 WHERE q.attempt_id = :attempt_id

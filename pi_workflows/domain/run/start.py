@@ -20,6 +20,8 @@ from pi_workflows.base.errors import (
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.effect.state import blocking_effect
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
+from pi_workflows.domain.message.recovery import Handoff, handoff
+from pi_workflows.domain.message.state import message_state
 from pi_workflows.domain.rows import (
     BindingRow,
     DefinitionRow,
@@ -30,7 +32,7 @@ from pi_workflows.domain.rows import (
     SourceRow,
 )
 from pi_workflows.domain.run.events import RunQueued
-from pi_workflows.domain.run.state import QUEUE_TERMINAL, SQL, run_state
+from pi_workflows.domain.run.state import QUEUE_TERMINAL, SQL, RunState, run_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class StartRun(Command):
         title: What people call the run.
         origin_session_id: The session it belongs to, or `local-` and the run ID.
         execution_mode: `interactive` reserves the session.
+        recovery_message_id: The message about a run's end from which the session launches this one
+            by itself; None for everybody else.
     """
 
     project_path: str
@@ -77,6 +81,7 @@ class StartRun(Command):
     title: str | None
     origin_session_id: str
     execution_mode: Literal["interactive", "headless"]
+    recovery_message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +90,12 @@ class RestartRun(Command):
 
     Attributes:
         parent_revision: The parent's revision as the caller read it.
+        recovery_message_id: The message about the parent's end from which its session restarts it
+            by itself; None for everybody else.
     """
 
     parent_revision: int
+    recovery_message_id: str | None = None
 
 
 class _Identity(NamedTuple):
@@ -134,10 +142,19 @@ def start_run(command: StartRun, context: Context, read: Read) -> Decided:
     Raises:
         IdempotencyConflict: `runIdTaken`, the ID names another run.
         RevisionConflict: `sessionBusy`, the session has an interactive run that has not ended.
+        NotFound, TransitionDenied, RevisionConflict, LimitExceeded: As `handoff`, of a launch from
+            a run's end.
     """
     known = read.one(_Identity, SQL["run_identity"], run_id=command.run_id)
     if known is not None:
         return _adopted(command, known)
+    origin = _handoff(read, command.recovery_message_id, command.origin_session_id)
+    if origin is not None and origin.known_run_id is not None:
+        launched = run_state(read, origin.known_run_id)
+        return Decided(
+            receipt={"runId": launched.run_id, "status": launched.status},
+            outcome=Outcome.ADOPTED,
+        )
     session = command.origin_session_id if command.execution_mode == "interactive" else None
     _require_free_session(read, session)
     at_ms = context.at_ms
@@ -148,8 +165,8 @@ def start_run(command: StartRun, context: Context, read: Read) -> Decided:
             project_id=ids.project_id(command.project_path),
             parent_run_id=None,
             root_run_id=command.run_id,
-            recovery_root_run_id=None,
-            recovery_source_message_id=None,
+            recovery_root_run_id=origin.root_run_id if origin else None,
+            recovery_source_message_id=command.recovery_message_id,
             lineage_kind=None,
             restart_number=0,
             parent_run_revision=None,
@@ -192,6 +209,11 @@ def start_run(command: StartRun, context: Context, read: Read) -> Decided:
         blobs=(command.definition, command.run_input, command.launch_options),
         receipt={"runId": command.run_id, "status": "queued"},
     )
+
+
+def _handoff(read: Read, message_id: str | None, session_id: str) -> Handoff | None:
+    """Return what a launch is bound to that a session makes by itself; None for any other."""
+    return None if message_id is None else handoff(read, message_id, session_id)
 
 
 def _adopted(command: StartRun, known: _Identity) -> Decided:
@@ -286,7 +308,9 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
         NotFound: There is no such parent.
         RevisionConflict: The parent moved on, `alreadyRestarted`, or the session is busy.
         IdempotencyConflict: `runIdTaken`, somebody gave the restart's derived ID to another run.
-        TransitionDenied: `runNotTerminal` or `effectUnsettled`.
+        TransitionDenied: `runNotTerminal`, `effectUnsettled`, or of a restart by itself
+            `runCancelled` or what `handoff` refuses.
+        LimitExceeded: `recoveryLimit`.
     """
     parent = run_state(read, command.run_id)
     child_id = restart_id(command.run_id, command.parent_revision)
@@ -316,10 +340,17 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
             f"Run ID {child_id}, which the restart would have, belongs to another run.",
             code="runIdTaken",
         )
+    recovery = _restart_handoff(read, command, parent)
     origin = read.one(_Origin, SQL["restart_origin"], run_id=command.run_id)
     assert origin is not None, "a run without its project or definition"
     _require_free_session(read, parent.origin_session_id if _reserves(origin) else None)
     event = _restarted(read, origin, command, child_id, context.at_ms)
+    if recovery is not None:
+        bound = {
+            "recovery_root_run_id": recovery.root_run_id,
+            "recovery_source_message_id": recovery.message_id,
+        }
+        event = event.model_copy(update={"run": event.run.model_copy(update=bound)})
     return Decided(
         drafts=(Draft("run", child_id, event, child_id),),
         receipt={
@@ -328,6 +359,21 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
             "restartNumber": origin.restart_number + 1,
         },
     )
+
+
+def _restart_handoff(read: Read, command: RestartRun, parent: RunState) -> Handoff | None:
+    """Return what a restart is bound to that a session makes by itself; None for any other."""
+    if command.recovery_message_id is None:
+        return None
+    if parent.status == "cancelled":
+        raise TransitionDenied(
+            "A cancelled run is never restarted by itself.",
+            code="runCancelled",
+            hint="Ask the person; their own request starts anew.",
+        )
+    if message_state(read, command.recovery_message_id).run_id != parent.run_id:
+        raise TransitionDenied("The message tells another run's end.", code="messageTarget")
+    return handoff(read, command.recovery_message_id, parent.origin_session_id)
 
 
 def _reserves(origin: _Origin) -> bool:

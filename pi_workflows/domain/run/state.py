@@ -120,6 +120,7 @@ class OpenAttempt(NamedTuple):
     interval_number: int | None
     observed_at: int | None
     elapsed_ms: int | None
+    error_hash: bytes | None
 
     def closed(self, at_ms: int | None = None, elapsed_ms: int = 0) -> ClosedInterval | None:
         """Return the end of the open interval.
@@ -193,7 +194,7 @@ class AskedRequest(NamedTuple):
     status: str
     accepted_submission_id: str | None
     settled_at: int | None
-    payload_hash: bytes | None
+    answer_hash: bytes | None
 
 
 def run_state(read: Read, run_id: str) -> RunState:
