@@ -74,6 +74,7 @@ def definition(
     *,
     start: str | None = None,
     max_steps: int = 100,
+    settings: Json = None,
 ) -> Blob:
     """Return a stored definition: nodes by name, `compute` unless they say otherwise."""
     document: dict[str, Json] = {
@@ -87,6 +88,8 @@ def definition(
         "edges": sorted(edges, key=_source),
         "mounts": [],
     }
+    if settings is not None:
+        document["settings"] = settings
     blob = Blob.json(document)
     Snapshot.parse(blob.content)
     return blob
