@@ -45,7 +45,7 @@ def question_lines(contract: Json) -> Iterator[str]:
 
 def schema_lines(contract: Json) -> Iterator[str]:
     """Yield what an answer has to look like; nothing when any value will do."""
-    schema = contract.get("schema") if isinstance(contract, dict) else None
+    schema = contract.get("answerSchema") if isinstance(contract, dict) else None
     if schema is None:
         return
     fields = fields_of(schema)
@@ -65,7 +65,7 @@ def answer_example(contract: Json) -> str:
     Returns:
         An object of what must be there, or `VALUE` where the schema does not tell one.
     """
-    schema = contract.get("schema") if isinstance(contract, dict) else None
+    schema = contract.get("answerSchema") if isinstance(contract, dict) else None
     fields = fields_of(schema)
     if fields is None:
         return "VALUE"
@@ -88,7 +88,7 @@ class Interview:
         self._output = output
         self._wait = wait
         self._contract = plain(contract)
-        schema = self._contract.get("schema") if isinstance(self._contract, dict) else None
+        schema = self._contract.get("answerSchema") if isinstance(self._contract, dict) else None
         self._fields = fields_of(schema)
         self._is_shown = False
 

@@ -33,6 +33,7 @@ class Attempt:
         timeout_ms: Its budget in active milliseconds; 0 = unlimited.
         started_ns: Monotonic reading when it began.
         deadline_ns: Monotonic reading when its budget ends.
+        prompt: What an agent is told.
         cancel: What a function that runs in a thread looks at.
         is_open: Whether it may still publish updates.
     """
@@ -44,6 +45,7 @@ class Attempt:
     timeout_ms: int
     started_ns: int
     deadline_ns: int
+    prompt: str = ""
     cancel: CancelSignal = field(default_factory=CancelSignal)
     is_open: bool = True
 

@@ -6,10 +6,12 @@ from typing import Final
 
 from pydantic import BaseModel
 
+from pi_workflows.authoring.nodes import NotifyNode
 from pi_workflows.authoring.workflow import Workflow
-from pi_workflows.base import ids
+from pi_workflows.base import canonical, ids
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock
+from pi_workflows.definition.snapshot import NoticeKind
 from pi_workflows.protocol.proposals import Failure
 from pi_workflows.runner import plan
 from pi_workflows.runner.attempts import Attempt, Settlement, deadline_ns
@@ -63,7 +65,7 @@ class Boundaries:
         self._must_follow = False
         self._named: tuple[bytes, Json] | None = None
 
-    def begin(self, step: Enter, timeout_ms: int) -> Attempt:
+    def begin(self, step: Enter, timeout_ms: int, prompt: str = "") -> Attempt:
         """Begin an attempt and propose it together with the settlement before it.
 
         The caller has waited for room.
@@ -71,6 +73,7 @@ class Boundaries:
         Args:
             step: What to attempt.
             timeout_ms: Its budget in active milliseconds; 0 = unlimited.
+            prompt: What an agent is told; empty = it is told nothing.
         """
         path = step.node_path
         number = self.history.attempts.get(path, 0) + 1
@@ -85,6 +88,7 @@ class Boundaries:
             timeout_ms=timeout_ms,
             started_ns=started_ns,
             deadline_ns=deadline_ns(started_ns, timeout_ms),
+            prompt=prompt,
         )
         start: dict[str, Json] = {
             "command": "startAttempt",
@@ -95,6 +99,8 @@ class Boundaries:
             "nodeType": self._workflow.snapshot.nodes[path].type,
             "timeoutMs": timeout_ms,
         }
+        if prompt:
+            self._name(start, "prompt", canonical.encode(prompt))
         self._proposals.add(
             (*self._settled, start),
             content_bytes=self._settled_bytes + _COMMAND_BYTES,
@@ -107,17 +113,17 @@ class Boundaries:
         """Settle an attempt and return what follows; `begin`, `propose` or `leave` proposes it."""
         attempt.is_open = False
         elapsed_ns = self._clock.monotonic_ns() - attempt.started_ns
-        self._finish(attempt.attempt_id, settlement, elapsed_ns)
+        if isinstance(attempt.node, NotifyNode) and settlement.output is not None:
+            self._notify(attempt.attempt_id, attempt.node.kind, settlement.output, elapsed_ns)
+        else:
+            self._finish(attempt.attempt_id, settlement, elapsed_ns)
         step = attempt.step
         return self._after(step.node_path, step.visit, step.tries + 1, settlement)
 
-    def settle_answered(
-        self, attempt_id: str, node_path: str, visit: int, tries: int, answer: bytes
-    ) -> Step:
-        """Settle an attempt whose answer was accepted. No time of it was active here."""
-        settlement = Settlement("ok", output=answer)
-        self._finish(attempt_id, settlement, 0)
-        return self._after(node_path, visit, tries + 1, settlement)
+    def settle_asked(self, left: OpenVisit, settlement: Settlement) -> Step:
+        """Settle an attempt whose question is over. No time of it was active here."""
+        self._finish(left.attempt_id, settlement, 0)
+        return self._after(left.node_path, left.visit, left.tries + 1, settlement)
 
     async def propose(self) -> None:
         """Propose the settlement without anything that follows it, and wait for the answer."""
@@ -155,6 +161,18 @@ class Boundaries:
             self._settled_bytes += _COMMAND_BYTES
         self._fail(finish, settlement.failure)
         self._settled.append(finish)
+        self._settled_bytes += _COMMAND_BYTES
+
+    def _notify(self, attempt_id: str, kind: NoticeKind, text: bytes, elapsed_ns: int) -> None:
+        """Keep the command that settles an attempt and tells the session its output."""
+        notice: dict[str, Json] = {
+            "command": "notify",
+            "attemptId": attempt_id,
+            "kind": kind,
+            "elapsedNs": elapsed_ns,
+        }
+        self._name(notice, "text", text)
+        self._settled.append(notice)
         self._settled_bytes += _COMMAND_BYTES
 
     def _finish_run(self, last: Over) -> Json:

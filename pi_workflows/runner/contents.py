@@ -9,7 +9,12 @@ import trio
 from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Corrupt, LimitExceeded, ProtocolViolation
+from pi_workflows.base.errors import (
+    Corrupt,
+    LimitExceeded,
+    PayloadInvalid,
+    ProtocolViolation,
+)
 from pi_workflows.base.limits import INLINE_BYTES_MAX, VALUE_BYTES_MAX
 from pi_workflows.protocol.content import (
     Assembly,
@@ -126,3 +131,30 @@ def encoded(value: Json, *, field: str, hint: str = _LARGE_HINT) -> bytes:
             hint=hint,
         )
     return content
+
+
+def shown_text(value: object, *, what: str, chars_max: int, hint: str) -> str:
+    """Return what an author's function gave as a text for a session.
+
+    Args:
+        value: What it gave.
+        what: What errors call it.
+        chars_max: Its greatest length.
+        hint: What to do when it is longer.
+
+    Raises:
+        PayloadInvalid: `textInvalid`, it is no text, or an empty one; or it cannot be written.
+        LimitExceeded: `textTooLong`.
+    """
+    if not isinstance(value, str) or not value.strip():
+        kind = "is empty" if isinstance(value, str) else f"is a {type(value).__name__}"
+        raise PayloadInvalid(f"the {what} {kind}: return text", code="textInvalid", field=what)
+    if len(value) > chars_max:
+        raise LimitExceeded(
+            f"the {what} has {len(value):,} characters; at most {chars_max:,}.",
+            code="textTooLong",
+            field=what,
+            hint=hint,
+        )
+    canonical.utf8(value, field=what)
+    return value

@@ -6,7 +6,15 @@ from typing import TypeAlias
 
 from pydantic import BaseModel
 
-from pi_workflows.authoring.nodes import ActionNode, CheckpointNode, ComputeNode, ShellNode
+from pi_workflows.authoring.nodes import (
+    ActionNode,
+    AgentNode,
+    CheckpointNode,
+    ComputeNode,
+    HumanDecisionNode,
+    NotifyNode,
+    ShellNode,
+)
 from pi_workflows.authoring.policies import computed_timeout_ms
 from pi_workflows.authoring.workflow import Workflow
 from pi_workflows.base.clock import Clock
@@ -21,14 +29,15 @@ from pi_workflows.runner.boundaries import Boundaries
 from pi_workflows.runner.burst import Awaiting, Burst, Bursting, Overdue, Stay
 from pi_workflows.runner.calls import Calls, Expired, Raised, Returned, is_async
 from pi_workflows.runner.caught import Caught
-from pi_workflows.runner.checkpoints import Checkpoints, Waiting
 from pi_workflows.runner.commands import Commands
 from pi_workflows.runner.contents import Contents
 from pi_workflows.runner.contexts import Contexts
 from pi_workflows.runner.ending import EXIT_LOST, leave, say
 from pi_workflows.runner.judge import Judge
 from pi_workflows.runner.plan import Enter, Step
+from pi_workflows.runner.prompts import Prompts
 from pi_workflows.runner.proposals import Proposals
+from pi_workflows.runner.questions import Questions, Waiting
 
 Executed: TypeAlias = Step | Waiting
 
@@ -49,6 +58,7 @@ class Engine:
         actions: Actions,
         commands: Commands,
         clock: Clock,
+        is_interactive: bool,
     ) -> None:
         """Execute a run; the parts are those of one runner."""
         self._workflow = workflow
@@ -60,7 +70,8 @@ class Engine:
         self._judge = judge
         self._actions = actions
         self._commands = commands
-        self._checkpoints = Checkpoints(contexts, proposals, contents, calls, judge)
+        self._questions = Questions(contexts, proposals, contents, calls, judge)
+        self._prompts = Prompts(contexts, calls, judge, clock, is_interactive=is_interactive)
         self._clock = clock
         self._bursting = Bursting(
             boundaries, contexts, proposals, calls, clock, _bursting_ms(workflow), judge.settlement
@@ -80,14 +91,15 @@ class Engine:
             await self._boundaries.leave(step)
 
     async def _first(self, resume: Resume | None) -> Executed:
-        """Return the first step; an accepted answer settles its attempt before it."""
+        """Return the first step; what became of a question settles its attempt before it."""
         left = None if resume is None else resume.open
-        if left is None or left.accepted is None:
-            return plan.first(self._workflow.snapshot, self._boundaries.history, resume)
-        answer = await self._contents.get(left.accepted)
-        return self._boundaries.settle_answered(
-            left.attempt_id, left.node_path, left.visit, left.tries, answer
-        )
+        if left is not None and left.accepted is not None:
+            answer = await self._contents.get(left.accepted)
+            return self._boundaries.settle_asked(left, Settlement("ok", output=answer))
+        if left is not None and left.closed is not None:
+            ended = Settlement(left.closed.outcome, failure=left.closed.error)
+            return self._boundaries.settle_asked(left, ended)
+        return plan.first(self._workflow.snapshot, self._boundaries.history, resume)
 
     async def _enter(self, step: Enter) -> Executed:
         """Execute one attempt, or several that need nothing from trio, and return what follows."""
@@ -98,7 +110,12 @@ class Engine:
                 attempt = self._boundaries.begin(step, NODE_TIMEOUT_DEFAULT_MS)
                 return await self._settle(attempt, computed)
             timeout_ms = computed
-        attempt = self._boundaries.begin(step, timeout_ms)
+        node = self._workflow.nodes[step.node_path]
+        prompt = await self._prompts.build(step, node) if isinstance(node, AgentNode) else ""
+        if isinstance(prompt, Settlement):
+            attempt = self._boundaries.begin(step, timeout_ms)
+            return await self._settle(attempt, prompt)
+        attempt = self._boundaries.begin(step, timeout_ms, prompt)
         if step.node_path in self._bursting.timeouts_ms:
             return await self._unburst(await Stay(self._bursting, attempt).run())
         settlement = await self._execute(attempt)
@@ -109,9 +126,10 @@ class Engine:
     async def _execute(self, attempt: Attempt) -> Settlement | Waiting:
         """Execute an attempt by its node's kind."""
         node = attempt.node
-        policy = self._workflow.snapshot.nodes[attempt.node_path].effect
+        declared = self._workflow.snapshot.nodes[attempt.node_path]
+        policy, kind = declared.effect, declared.request_kind
         match node:
-            case ComputeNode():
+            case ComputeNode() | NotifyNode():
                 called = await self._calls.call(
                     node.function,
                     self._contexts.of(attempt),
@@ -119,8 +137,9 @@ class Engine:
                     cancel=attempt.cancel,
                 )
                 return self._judge.settlement(attempt, called)
-            case CheckpointNode():
-                return await self._checkpoints.execute(attempt, node)
+            case AgentNode() | CheckpointNode() | HumanDecisionNode():
+                assert kind is not None, attempt.node_path
+                return await self._questions.execute(attempt, node, kind)
             case ActionNode():
                 assert policy is not None, attempt.node_path
                 return await self._actions.execute(attempt, node, policy)
@@ -144,6 +163,9 @@ class Engine:
     async def _settle(self, attempt: Attempt, settlement: Settlement) -> Step:
         """Settle an attempt. A function that does not end takes this process, not the step."""
         step = self._boundaries.settle(attempt, settlement)
+        if isinstance(attempt.node, NotifyNode) and settlement.outcome == "ok":
+            # Nothing runs ahead of what a session is told.
+            await self._boundaries.propose()
         if settlement.is_stuck and isinstance(step, Enter):
             await self._boundaries.propose()
             say(f"{attempt.node_path}: its function still runs; this runner ends to end it")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pi_workflows.authoring.nodes import AnyNode
+from pi_workflows.authoring.nodes import AnyNode, NotifyNode
 from pi_workflows.base import canonical
+from pi_workflows.base.limits import NOTIFICATION_CHARS_MAX
 from pi_workflows.protocol.proposals import Failure
 from pi_workflows.runner.attempts import Attempt, Settlement, failed, reason_of, timed_out
 from pi_workflows.runner.calls import Called, Expired, Raised, Returned
 from pi_workflows.runner.caught import Caught
-from pi_workflows.runner.contents import encoded
+from pi_workflows.runner.contents import encoded, shown_text
 
 
 class Judge:
@@ -42,6 +43,13 @@ class Judge:
         """Settle a node with an output, or as `failed`: no JSON, too large, not its model's."""
         content = b""
         with Caught() as caught:
+            if isinstance(node, NotifyNode):
+                value = shown_text(
+                    value,
+                    what="text",
+                    chars_max=NOTIFICATION_CHARS_MAX,
+                    hint="Write it to a file and name the file.",
+                )
             content = encoded(node.output_json(value), field="output")
         if caught.error is not None:
             return failed(self.reason(caught.error))

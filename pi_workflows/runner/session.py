@@ -112,6 +112,7 @@ class Session:
             actions=Actions(contexts, self._effects, calls, judge),
             commands=commands,
             clock=self._clock,
+            is_interactive=self._launch.launch_options.get("executionMode") == "interactive",
         )
         await engine.run(self._launch.resume)
 

@@ -143,7 +143,7 @@ def launched(read: Read, run: HeldRun, worker_epoch: str) -> Launched:
         definition_digest=facts.definition_digest,
         input=facts.run_input,
         # The environment reaches the process and no envelope; the files have a member of their own.
-        launch_options={},
+        launch_options={"executionMode": facts.execution_mode},
         resume=facts.resume,
         limits=runner.LaunchLimits(
             output_bytes_max=VALUE_BYTES_MAX, proposals_ahead_max=PROPOSALS_AHEAD_MAX

@@ -21,6 +21,7 @@ from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.definition.source import WorkflowSource
 from pi_workflows.domain.failure import Failure as StoredFailure
+from pi_workflows.domain.request.closing import closed_outcome
 from pi_workflows.domain.run.state import NODE_OUTCOME, last_step, visit_tries
 from pi_workflows.protocol.content import BlobRef, JsonRef, Ref
 from pi_workflows.protocol.proposals import Failure
@@ -42,6 +43,7 @@ class LaunchFacts:
         definition_digest: `sha256:` and hex.
         definition_hash: Digest of the stored snapshot.
         launch_options_hash: Digest of the stored launch options, which hold the source files.
+        execution_mode: Whether a Pi session takes the run's steps.
         mounts: Where the definition and each of its mounts come from, root first.
         run_input: The input, inline or by name.
         step_total: Steps that the run has: more of them later are progress.
@@ -54,6 +56,7 @@ class LaunchFacts:
     definition_digest: str
     definition_hash: bytes
     launch_options_hash: bytes
+    execution_mode: Literal["interactive", "headless"]
     mounts: tuple[Mount, ...]
     run_input: Ref
     step_total: int
@@ -68,6 +71,7 @@ class _Launch(NamedTuple):
     definition_digest: bytes
     definition_hash: bytes
     launch_options_hash: bytes
+    execution_mode: Literal["interactive", "headless"]
     lineage_kind: str | None
     started_at: int | None
     input_hash: bytes
@@ -106,6 +110,14 @@ class _Answered(NamedTuple):
     answer_media: str
     answer_bytes: int
     answer_content: bytes | None
+
+
+class _Closed(NamedTuple):
+    attempt_id: str
+    node_path: str
+    visit_number: int
+    request_id: str
+    error_hash: bytes
 
 
 class _Inline:
@@ -163,6 +175,7 @@ def launch_facts(read: Read, run_id: str) -> LaunchFacts:
         definition_digest=f"sha256:{row.definition_digest.hex()}",
         definition_hash=row.definition_hash,
         launch_options_hash=row.launch_options_hash,
+        execution_mode=row.execution_mode,
         mounts=_mounts(read, run_id),
         run_input=run_input,
         step_total=total,
@@ -200,6 +213,24 @@ def _answered(read: Read, run_id: str, inline: _Inline) -> OpenVisit | None:
     )
 
 
+def _closed(read: Read, run_id: str) -> OpenVisit | None:
+    """Return the attempt that ends because its question closed without an answer, or None."""
+    row = read.one(_Closed, SQL["closed"], run_id=run_id)
+    if row is None:
+        return None
+    stored = read.document(StoredFailure.parse, row.error_hash)
+    return OpenVisit(
+        attempt_id=row.attempt_id,
+        node_path=row.node_path,
+        visit=row.visit_number,
+        tries=visit_tries(read, run_id, row.node_path, row.visit_number),
+        request=row.request_id,
+        closed=NodeResult(
+            outcome=closed_outcome(stored.code), error=Failure.of(stored.code, stored.message)
+        ),
+    )
+
+
 def _resume(
     read: Read, row: _Launch, total: int, answered: OpenVisit | None, inline: _Inline
 ) -> Resume:
@@ -218,7 +249,7 @@ def _resume(
         },
         results={value.node_path: _result(read, value, inline) for value in values},
         last=_last(read, row.run_id),
-        open=answered or _interrupted(read, row.run_id, heads),
+        open=answered or _closed(read, row.run_id) or _interrupted(read, row.run_id, heads),
     )
 
 

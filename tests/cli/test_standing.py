@@ -82,7 +82,7 @@ def gate(bench: Harness) -> None:
     bench.do(begin("work"), permit=permit)
     bench.do(end("work", 1), begin("gate", node_type="checkpoint"), permit=permit)
     schema: Json = {"type": "object", "properties": {"route": {"enum": ["a", "b"]}}}
-    contract = Blob.json({"summary": "Which way?\nSay it.", "schema": schema})
+    contract = Blob.json({"summary": "Which way?\nSay it.", "answerSchema": schema})
     key = ids.attempt_id("run-1", "gate", 1)
     bench.do(WaitForInput("run-1", key, "checkpoint", contract), permit=permit)
 

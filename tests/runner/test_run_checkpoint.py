@@ -61,7 +61,12 @@ def test_a_checkpoint_asks_and_the_runner_leaves(
     last = peer.commands[-1]
     assert isinstance(last, WaitForInput)
     assert last.attempt_id == of_kind(peer.commands, StartAttempt)[-1].attempt_id
-    assert contract(peer) == {"summary": "Go on?"}
+    assert contract(peer) == {
+        "schema": "pi-workflows.interaction-contract.v1",
+        "kind": "checkpoint",
+        "nodeId": "gate",
+        "summary": "Go on?",
+    }
     assert peer.wait() == 0, peer.printed()
 
 
@@ -75,7 +80,7 @@ def test_a_model_shows_its_schema_and_a_function_its_content(
     peer.serve()
     shown = contract(peer)
     assert shown["content"] == {"first": 1}
-    schema = shown["schema"]
+    schema = shown["answerSchema"]
     assert isinstance(schema, dict)
     assert schema["required"] == ["ok"]
 
