@@ -7,7 +7,7 @@ of the resolutions decides, and every decider looks at it inside the deciding tr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -37,7 +37,8 @@ from pi_workflows.domain.decision.state import (
 from pi_workflows.domain.fact import Actor, Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.message import state as messages
-from pi_workflows.domain.request.events import RequestCancelled, RequestSubmitted
+from pi_workflows.domain.request.closing import DECISION_EXPIRED, closed
+from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.request.state import (
     Asked,
     asked,
@@ -46,16 +47,12 @@ from pi_workflows.domain.request.state import (
     require_open,
 )
 from pi_workflows.domain.rows import (
-    AttemptChange,
     CandidateOutcome,
     CandidateRow,
     QueueChange,
     SubmissionRow,
 )
 from pi_workflows.domain.run.state import RunState, live_run, run_state
-
-EXPIRED: Final = "decisionExpired"
-"""Why an attempt timed out whose decision nobody made in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ def answer_decision(command: AnswerDecision, context: Context, read: Read) -> De
         )
         return given.refused("rejected", stale)
     if decision.is_due(context.at_ms):
-        late = RevisionConflict("The time to decide is over.", code=EXPIRED)
+        late = RevisionConflict("The time to decide is over.", code=DECISION_EXPIRED)
         return given.refused("rejected", late)
     _require_choice(read, decision, command.response)
     return _won(given, command, state, request)
@@ -162,43 +159,23 @@ def close_decision(command: CloseDecision, context: Context, read: Read) -> Deci
     if decision.run_id != state.run_id or not decision.is_due(context.at_ms):
         raise TransitionDenied("The decision has time left.", code="decisionNotDue")
     request = asked(read, state.run_id, ids.request_id(state.run_id, decision.attempt_id))
-    told = _told(read, decision)
     if decision.default_response_hash is None:
-        return _expired(context, state, decision, request, told)
+        failure = Failure(DECISION_EXPIRED, f"nobody decided in time: {decision.title}")
+        drafts, blobs = closed(read, state, request, failure, context.at_ms)
+        end = decision.cancelled("expired_no_default", "nobody decided in time", context.at_ms)
+        return Decided(drafts=(drafts[0], end, *drafts[1:]), blobs=blobs)
     response = Blob.of(read.blob(decision.default_response_hash), "application/json")
     submission_id = ids.policy_submission_id(decision.decision_id)
     candidate = decision.candidate(submission_id, "policy", response.hex, "won", context.at_ms)
     resolution = decision.accepted("timeout_policy", response.hex, context.at_ms)
-    drafts = (
-        _settled(state, request, candidate, submission_id),
-        decision.draft(
-            DecisionResolved(run_id=state.run_id, resolution=resolution, candidate=candidate)
-        ),
-        *told,
+    event = DecisionResolved(run_id=state.run_id, resolution=resolution, candidate=candidate)
+    return Decided(
+        drafts=(
+            _settled(state, request, candidate, submission_id),
+            decision.draft(event),
+            *_told(read, decision),
+        )
     )
-    return Decided(drafts=drafts)
-
-
-def _expired(
-    context: Context,
-    state: RunState,
-    decision: DecisionState,
-    request: Asked,
-    told: list[Draft],
-) -> Decided:
-    """Return the end of a decision that nobody made: a runner records that its node timed out."""
-    error = Failure(EXPIRED, f"nobody decided in time: {decision.title}").blob()
-    event = RequestCancelled(
-        run_id=state.run_id,
-        queue=_queue(state, context.at_ms),
-        attempt=AttemptChange(
-            attempt_id=decision.attempt_id, status="waiting", error_hash=error.hex
-        ),
-        request=request.cancelled(),
-        reason="decisionExpired",
-    )
-    end = decision.cancelled("expired_no_default", "nobody decided in time", context.at_ms)
-    return Decided(drafts=(state.draft(event), end, *told), blobs=(error,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,13 @@ from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.message import state as messages
 from pi_workflows.domain.request.events import CloseReason, RequestCancelled
 from pi_workflows.domain.request.state import SQL, Asked, asked, rejected
-from pi_workflows.domain.rows import AttemptChange, ClosedInterval, QueueChange
+from pi_workflows.domain.rows import (
+    AttemptChange,
+    ClosedInterval,
+    QueueChange,
+    RunChange,
+    RunChange,
+)
 from pi_workflows.domain.run.events import InteractionEvent, RunInteractionTimeoutStarted
 from pi_workflows.domain.run.state import OpenAttempt, RunState, open_attempt, run_state
 
@@ -91,6 +97,7 @@ def expire_request(command: ExpireRequest, context: Context, read: Read) -> Deci
 class _Parts(NamedTuple):
     """What every closing of a question changes on its run."""
 
+    run: RunChange
     attempt: AttemptChange
     interval: ClosedInterval | None
     queue: QueueChange | None
@@ -152,7 +159,7 @@ def _parts(
         attempt_id=attempt.attempt_id, status=attempt.status, error_hash=error.hex
     )
     queue = None if state.paused else state.queue("queued", available_at=at_ms)
-    return _Parts(change, attempt.closed(at_ms, elapsed_ms), queue)
+    return _Parts(state.run(status="queued"), change, attempt.closed(at_ms, elapsed_ms), queue)
 
 
 def _reason(code: str) -> CloseReason:

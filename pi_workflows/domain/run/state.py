@@ -270,9 +270,11 @@ def unclaimed_status(attempt: OpenAttempt | None) -> Literal["queued", "waiting"
     """Return the status of a run that waits for a runner.
 
     One whose question was answered still waits: its attempt ends only when a runner takes the
-    answer.
+    answer. One whose question closed without an answer waits for nobody any more.
     """
-    return "waiting" if attempt is not None and attempt.status == "waiting" else "queued"
+    if attempt is None or attempt.status != "waiting" or attempt.error_hash is not None:
+        return "queued"
+    return "waiting"
 
 
 def pending_request(read: Read, run_id: str) -> PendingRequest | None:
