@@ -55,6 +55,9 @@ class Failure:
         hint = error.hint
         if isinstance(error, OutcomeUnknown) and key is not None:
             hint = f"Repeat it under the same key, which does it at most once: --key {key}"
+        if error.reason_code == "inputInvalid":
+            # What is wrong is the author's word; where a person gives it is ours.
+            hint = "The workflow's input is given with --input JSON."
         return cls(
             code=error.reason_code,
             message=error.message,

@@ -67,6 +67,16 @@ def test_one_of_several_problems_is_one_line() -> None:
     ]
 
 
+def test_a_missing_input_says_where_it_is_given() -> None:
+    """Who starts a workflow without what it needs learns the option."""
+    missing = ProblemsFound(
+        [Problem("inputInvalid", "input.repo", "is required")], code="inputInvalid"
+    )
+    assert Failure.of(missing).lines() == [
+        "pi-workflows: input.repo: is required. The workflow's input is given with --input JSON."
+    ]
+
+
 def test_a_document_leaves_out_what_it_does_not_have() -> None:
     """Field, hint and problems stand only where there are some."""
     bare = Failure.of(Refused("no", code="c")).document()
