@@ -779,6 +779,8 @@ WHERE kind = 'step' AND status = 'pending';
 CREATE INDEX workflow_messages_session ON workflow_messages (target_session_id, status, order_number);
 CREATE INDEX workflow_messages_run_id ON workflow_messages (run_id, order_number);
 CREATE INDEX workflow_messages_source ON workflow_messages (kind, source_id, order_number);
+CREATE INDEX workflow_messages_entry ON workflow_messages (target_session_id, pi_session_entry_id)
+WHERE pi_session_entry_id IS NOT NULL;
 CREATE INDEX workflow_messages_content_hash ON workflow_messages (content_hash);
 
 -- events: who owns a Pi turn; process: the elapsed time of an open one.

@@ -72,7 +72,8 @@ class Last(WireModel):
 class OpenVisit(WireModel):
     """A visit that is not settled.
 
-    With `accepted` its attempt goes on; else a new attempt of it starts.
+    With `accepted` its attempt goes on with that answer, with `closed` it ends so, as its request
+    closed without one; else a new attempt of it starts.
 
     `tries` counts the visit's settled attempts; `request` is the request that the attempt waited
     for.
@@ -84,6 +85,7 @@ class OpenVisit(WireModel):
     tries: Count
     request: Maybe[Id] = None
     accepted: Maybe[Ref] = None
+    closed: Maybe[NodeResult] = None
 
 
 class Resume(WireModel):

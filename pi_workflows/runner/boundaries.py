@@ -13,6 +13,7 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock
 from pi_workflows.definition.snapshot import NoticeKind
 from pi_workflows.protocol.proposals import Failure
+from pi_workflows.protocol.runner import OpenVisit
 from pi_workflows.runner import plan
 from pi_workflows.runner.attempts import Attempt, Settlement, deadline_ns
 from pi_workflows.runner.contents import Contents

@@ -15,7 +15,13 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import NotFound
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.display import Display, Facts, RequestKind, display
-from pi_workflows.domain.rows import AttemptStatus, QueueStatus, RequestStatus, RunStatus
+from pi_workflows.domain.rows import (
+    AttemptStatus,
+    MessageStatus,
+    QueueStatus,
+    RequestStatus,
+    RunStatus,
+)
 from pi_workflows.protocol.runs import QueueItem
 
 SQL: Final = load(__package__, "facts.sql")
@@ -28,10 +34,13 @@ class ProcessFacts:
     Attributes:
         now_ms: Wall time by which claims are judged.
         live_runs: The runs whose exact runner process lives.
+        busy_sessions: The sessions whose coordinator is connected, has reported its branch, and
+            works.
     """
 
     now_ms: int
     live_runs: AbstractSet[str] = frozenset()
+    busy_sessions: AbstractSet[str] = frozenset()
 
 
 class RunFacts(NamedTuple):
@@ -87,6 +96,8 @@ class RunFacts(NamedTuple):
     request_status: RequestStatus | None
     request_consumed_at: int | None
     has_ambiguous_effect: int
+    has_open_turn: int
+    step_message_status: MessageStatus | None
 
     @property
     def definition_name(self) -> str:
@@ -121,6 +132,9 @@ class RunFacts(NamedTuple):
                 is_paused=self.paused == 1,
                 has_ambiguous_effect=self.has_ambiguous_effect == 1,
                 is_runner_live=has_claim and self.run_id in process.live_runs,
+                is_turn_open=self.has_open_turn == 1
+                and self.origin_session_id in process.busy_sessions,
+                is_request_delivered=self.step_message_status == "sent",
                 request_kind=self.request_kind if self.is_request_pending else None,
                 is_answer_accepted=self.request_status == "settled"
                 and self.request_consumed_at is None,

@@ -17,7 +17,15 @@ SELECT r.run_id, r.resource_id, s.revision, v.presentation_revision,
        i.request_id, i.kind, i.status, i.consumed_at,
        r.resource_id IN (
            SELECT e.source_resource_id FROM effects AS e INDEXED BY effects_status
-           WHERE e.status = 'ambiguous')
+           WHERE e.status = 'ambiguous'),
+       EXISTS (
+           SELECT 1 FROM workflow_turns AS t
+           CROSS JOIN workflow_messages AS m ON m.workflow_message_id = t.workflow_message_id
+           WHERE t.target_session_id = b.origin_session_id AND t.state = 'started'
+             AND t.run_id = r.run_id AND m.kind IN ('step', 'terminal')),
+       (SELECT m.status FROM workflow_messages AS m
+        WHERE m.kind = 'step' AND m.source_id = i.request_id
+        ORDER BY m.order_number DESC LIMIT 1)
 FROM json_each(:run_ids) AS asked
 CROSS JOIN runs AS r ON r.run_id = asked.value
 CROSS JOIN resources AS s ON s.resource_id = r.resource_id

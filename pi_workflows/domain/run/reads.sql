@@ -83,11 +83,10 @@ WHERE q.attempt_id = :attempt_id
 -- name: run_identity
 -- What "the same run" means when a start is repeated.
 SELECT r.run_id, r.status, s.revision, r.definition_digest, r.input_hash, p.canonical_path,
-       b.execution_mode, b.origin_session_id, c.source_revision
+       b.execution_mode, b.origin_session_id
 FROM runs AS r
 JOIN resources AS s ON s.resource_id = r.resource_id
 JOIN run_bindings AS b ON b.run_id = r.run_id
-JOIN run_sources AS c ON c.run_id = r.run_id AND c.mount_path = ''
 LEFT JOIN projects AS p ON p.project_id = r.project_id
 WHERE r.run_id = :run_id
 

@@ -107,7 +107,6 @@ class _Identity(NamedTuple):
     canonical_path: str | None
     execution_mode: str
     origin_session_id: str
-    source_revision: str
 
 
 class _Origin(NamedTuple):
@@ -147,7 +146,7 @@ def start_run(command: StartRun, context: Context, read: Read) -> Decided:
     """
     known = read.one(_Identity, SQL["run_identity"], run_id=command.run_id)
     if known is not None:
-        return _adopted(command, known)
+        return _adopted(read, command, known)
     origin = _handoff(read, command.recovery_message_id, command.origin_session_id)
     if origin is not None and origin.known_run_id is not None:
         launched = run_state(read, origin.known_run_id)
@@ -216,7 +215,7 @@ def _handoff(read: Read, message_id: str | None, session_id: str) -> Handoff | N
     return None if message_id is None else handoff(read, message_id, session_id)
 
 
-def _adopted(command: StartRun, known: _Identity) -> Decided:
+def _adopted(read: Read, command: StartRun, known: _Identity) -> Decided:
     """Return the existing run when it is the same one (engine contract, "start")."""
     asked = (
         command.definition.digest,
@@ -224,7 +223,7 @@ def _adopted(command: StartRun, known: _Identity) -> Decided:
         command.project_path,
         command.execution_mode,
         command.origin_session_id,
-        command.sources[0].source_revision,
+        tuple(command.sources),
     )
     stored = (
         known.definition_digest,
@@ -232,7 +231,10 @@ def _adopted(command: StartRun, known: _Identity) -> Decided:
         known.canonical_path,
         known.execution_mode,
         known.origin_session_id,
-        known.source_revision,
+        tuple(
+            Source(**source._asdict())
+            for source in read.all(_Source, SQL["run_sources"], run_id=known.run_id)
+        ),
     )
     if asked != stored:
         raise IdempotencyConflict(
