@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pi_workflows.base import ids
@@ -10,7 +11,8 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.domain.attempt.boundary import StartAttempt
 from pi_workflows.domain.settings.change import ChangeSettings, OpenSettings
 from pi_workflows.domain.settings.state import Binding
-from tests.kernel.harness import begin, definition
+from pi_workflows.kernel.order import Order
+from tests.kernel.harness import Harness, begin, definition, end
 
 FIRST: Final[Json] = {"merge": False, "labels": []}
 SCOPE: Final = "run-1:$root:1"
@@ -72,3 +74,29 @@ def begin_bound(node: str, number: int = 0, *, attempt: int = 1) -> StartAttempt
         plain.timeout_ms,
         settings=bound(number),
     )
+
+
+def opened(bench: Harness) -> Order:
+    """Its workflow is entered."""
+    return bench.order(open_scope(), permit=bench.launch(workflow=MERGED))
+
+
+def changed(bench: Harness) -> Order:
+    """A person changes its settings."""
+    bench.submit(opened(bench))
+    return bench.order(change(1))
+
+
+def outdated(bench: Harness) -> Order:
+    """A settings route chooses by a value of before."""
+    permit = bench.launch(workflow=MERGED)
+    bench.do(open_scope(), begin_bound("choose"), permit=permit)
+    bench.do(change(1))
+    return bench.order(end("choose", {"route": "leave"}), permit=permit)
+
+
+SCENES: Final[dict[str, Callable[[Harness], Order]]] = {
+    "run.settings_opened": opened,
+    "settings.changed": changed,
+    "attempt.status_changed": outdated,
+}

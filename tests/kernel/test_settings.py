@@ -1,4 +1,4 @@
-"""Settings of a run: opened once, changed in order, bound to attempts, chosen by anew when stale."""
+"""Settings of a run: opened once, changed in order, bound to attempts, chosen by anew."""
 
 from __future__ import annotations
 

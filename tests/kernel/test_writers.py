@@ -21,7 +21,7 @@ from pi_workflows.kernel.order import Answer, Chore, Order
 from pi_workflows.store import volatile
 from pi_workflows.store.records import Permit
 from pi_workflows.store.transaction import Transaction
-from tests.kernel import recording
+from tests.kernel import preferring, queueing, recording
 from tests.kernel.harness import (
     CLAIM_MS,
     Harness,
@@ -316,6 +316,8 @@ WRITERS: Final[dict[str, Scene]] = {
     "segment.opened": segment_opened,
     "segment.completed": segment_completed,
     "segment.failed": segment_failed,
+    **preferring.SCENES,
+    **queueing.SCENES,
 }
 
 
