@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pi_workflows.definition.snapshot import Edge, Node, Snapshot
+from pi_workflows.definition.decision import DecisionPolicy
+from pi_workflows.definition.snapshot import AssistantOutput, Edge, Node, Snapshot
 
 # People know their models by name; the module's part of it is for the digest.
 _MODULE: Final = re.compile(r"(?:\w+\.)+(?=\w)")
@@ -47,11 +48,16 @@ def outline(snapshot: Snapshot) -> list[str]:
 
 
 def _facts(node: Node) -> Iterator[str]:
-    yield node.action_form if node.action_form == "shell" else node.type
+    yield _form(node)
     if node.summary is not None:
         yield repr(node.summary)
+    yield from _agent_facts(node)
+    if node.human_decision is not None:
+        yield from _decision_facts(node.human_decision)
     if node.effect is not None:
         yield f"effect {node.effect.type} ({node.effect.recovery})"
+    if node.approved_by is not None:
+        yield f"approved by {node.approved_by}"
     if node.output_model is not None:
         word = "answer" if node.type == "checkpoint" else "output"
         yield f"{word} {_MODULE.sub('', node.output_model)}"
@@ -69,6 +75,41 @@ def _facts(node: Node) -> Iterator[str]:
         growth = f", times {node.retry.backoff:g} each" if node.retry.backoff > 1 else ""
         outcomes = " or ".join(node.retry.on)
         yield f"up to {node.retry.max_attempts} tries when {outcomes},{delay}{growth}"
+
+
+def _form(node: Node) -> str:
+    """Return what authors call the form of the node."""
+    if node.action_form == "shell":
+        return "shell"
+    if node.human_decision is not None:
+        return "human decision"
+    if node.notify_kind is not None:
+        return f"{node.notify_kind} notification"
+    return "decision" if node.choices is not None else node.type
+
+
+def _agent_facts(node: Node) -> Iterator[str]:
+    if isinstance(node.expected_output, AssistantOutput):
+        limit = node.expected_output.max_chars
+        yield "output the turn's text" + (f" of at most {limit:,} characters" if limit else "")
+    elif node.choices is not None:
+        yield f"chooses {' or '.join(node.choices)}"
+    elif node.expected_output is not None:
+        yield f"output {node.expected_output!r}"
+    if node.allowed_tools is not None:
+        yield f"tools {', '.join(node.allowed_tools) or 'none'}"
+    if node.prompt_chars_max is not None:
+        yield f"prompt of at most {node.prompt_chars_max:,} characters"
+
+
+def _decision_facts(decision: DecisionPolicy) -> Iterator[str]:
+    yield f"asks {decision.audience}"
+    yield f"chooses {' or '.join(choice.id for choice in decision.choices)}"
+    if decision.timeout_ms is not None and decision.default_response is not None:
+        default = decision.default_response.choice
+        yield f"{default} after {_duration(decision.timeout_ms)}"
+    if decision.expires_ms is not None:
+        yield f"expires after {_duration(decision.expires_ms)}"
 
 
 def _duration(ms: int) -> str:
