@@ -8,15 +8,14 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pi_workflows.authoring.loading import found
+from pi_workflows.authoring.builtins import BUILTINS, FILE_SUFFIX, HIDDEN, PREFIX, workflow_name
+from pi_workflows.authoring.modules import found
 from pi_workflows.base.limits import LISTED_FILES_MAX, SOURCE_BYTES_MAX, SUMMARY_CHARS_MAX
 from pi_workflows.definition.paths import RESERVED_WORKFLOW_NAMES, is_workflow_name
 
-FILE_SUFFIX: Final = "_workflow.py"
-
-Origin: TypeAlias = Literal["project", "user"]
+Origin: TypeAlias = Literal["project", "user", "builtin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def directories(project: Path, definitions: Path | None) -> tuple[tuple[Origin, 
     searched: list[tuple[Origin, Path]] = [("project", project / ".pi" / "workflows")]
     if definitions is not None:
         searched.append(("user", definitions))
-    return tuple(searched)
+    return (*searched, ("builtin", BUILTINS))
 
 
 def listed(searched: Iterable[tuple[Origin, Path]]) -> list[Listed]:
@@ -67,6 +66,11 @@ def listed(searched: Iterable[tuple[Origin, Path]]) -> list[Listed]:
     Raises:
         ProblemsFound: A directory cannot be read, or holds too many files (`sourceInvalid`).
     """
+    return [item for item in _all(searched) if item.source != "builtin" or item.name not in HIDDEN]
+
+
+def _all(searched: Iterable[tuple[Origin, Path]]) -> list[Listed]:
+    """List the workflow files with the hidden ones."""
     items: list[Listed] = []
     winners: dict[str, str] = {}
     for source, directory in searched:
@@ -106,7 +110,9 @@ def find(target: str, project: Path, definitions: Path | None) -> Path:
             return path
         missing = "there is no such file" if target == str(path) else f"there is no file {path}"
         raise found("workflowUnknown", target, _no_workflow(path) or missing)
-    items = listed(directories(project, definitions))
+    if target.startswith(PREFIX):
+        return _builtin(target.removeprefix(PREFIX))
+    items = _all(directories(project, definitions))
     for item in items:
         if item.name == target and item.shadowed_by is None:
             if item.error is not None:
@@ -117,8 +123,39 @@ def find(target: str, project: Path, definitions: Path | None) -> Path:
     names = sorted({item.name for item in items if item.error is None})
     near = difflib.get_close_matches(target, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"give a path, such as ./{target}{FILE_SUFFIX}"
-    places = " or ".join(str(place) for _, place in directories(project, definitions))
+    places = " or ".join(
+        str(place) for kind, place in directories(project, definitions) if kind != "builtin"
+    )
     raise found("workflowUnknown", target, f"there is no workflow of this name in {places}: {hint}")
+
+
+def included(reference: str, base: Path, project: Path, definitions: Path | None) -> Path:
+    """Return the file that a workflow's reference to another one means.
+
+    Args:
+        reference: A name, `builtin:` and a name, or a path relative to the including file.
+        base: The directory of the including file.
+        project: The project's directory.
+        definitions: The user's own directory.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        As `find`.
+    """
+    is_path = "/" in reference or reference.endswith(".py")
+    target = str(base / Path(reference).expanduser()) if is_path else reference
+    return find(target, project, definitions)
+
+
+def _builtin(name: str) -> Path:
+    """Return the file of a workflow that the package ships, a hidden one too."""
+    known = {workflow_name(path): path for path in _files(BUILTINS)}
+    if name in known:
+        return known[name]
+    shown = ", ".join(sorted(known.keys() - HIDDEN)) or "none"
+    raise found("workflowUnknown", name, f"there is no built-in workflow of this name: {shown}")
 
 
 def _no_workflow(path: Path) -> str | None:
@@ -154,8 +191,7 @@ def _files(directory: Path) -> Iterator[Path]:
 
 def _examined(source: Origin, path: Path) -> Listed:
     """Return what can be said about a file without executing it."""
-    stem = path.name.removesuffix(FILE_SUFFIX)
-    name = stem.replace("_", "-")
+    name = workflow_name(path)
     item = Listed(name=name, source=source, path=str(path), summary="")
     if not is_workflow_name(name) or not path.stem.isidentifier():
         message = f"the file name gives {name!r}: use lower-case letters, digits and '_'"

@@ -109,6 +109,7 @@ def _start_run(
         workflow_source_ref=resolved.workflow_source_ref,
         workflow_source=resolved.workflow_source,
         source_files=resolved.source_files,
+        mounts=resolved.mounts,
         definition_digest=resolved.definition_digest,
         definition_snapshot=resolved.definition_snapshot,
         input=resolved.input,

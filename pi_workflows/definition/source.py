@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -43,6 +43,28 @@ class WorkflowSource(Document):
     type: Literal["file", "builtin"]
     ref: str
     revision: Sha256Hex
+
+
+class MountSource(Document):
+    """Where one workflow of a composition comes from.
+
+    Attributes:
+        mount: Its mount; empty for the root.
+        source: Its source.
+    """
+
+    mount: str
+    source: WorkflowSource
+
+
+def files_of(files: Iterable[SourceFile], mount: str) -> tuple[SourceFile, ...]:
+    """Return the files of one mount, its workflow file first."""
+    return tuple(file for file in files if file.mount == mount)
+
+
+def mount_revision(kind: Literal["file", "builtin"], files: Sequence[SourceFile]) -> str:
+    """Return the revision of one mount's source: a built-in's is the digest of its file."""
+    return files[0].sha256 if kind == "builtin" else source_revision(files)
 
 
 def source_revision(files: Iterable[SourceFile]) -> str:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from pi_workflows.base.limits import PAGE_ITEMS_MAX, TITLE_CHARS_MAX, WORKFLOW_NAME_CHARS_MAX
 from pi_workflows.definition.source import SourceFile, WorkflowSource
+from pi_workflows.protocol.runner import Mount
 from pi_workflows.protocol.wire import (
     AbsolutePath,
     AnyJson,
@@ -55,6 +56,7 @@ class RunStart(Payload):
     workflow_source_ref: Text
     workflow_source: WorkflowSource
     source_files: Annotated[Many[SourceFile], Field(min_length=1)]
+    mounts: Maybe[Many[Mount]] = None
     definition_digest: DefinitionDigest
     definition_snapshot: JsonObject
     input: AnyJson

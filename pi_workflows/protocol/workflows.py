@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pi_workflows.definition.source import SourceFile, WorkflowSource
+from pi_workflows.protocol.runner import Mount
 from pi_workflows.protocol.wire import (
     AbsolutePath,
     AnyJson,
@@ -62,13 +63,14 @@ class WorkflowItems(WireModel):
 class WorkflowResolved(WireModel):
     """Answer of `workflow.resolve` and, without input, of `workflow.check`.
 
-    `run.start` carries it.
+    `run.start` carries it. `mounts` says where each included workflow comes from.
     """
 
     workflow_name: Text
     workflow_source_ref: Text
     workflow_source: WorkflowSource
     source_files: Many[SourceFile]
+    mounts: Maybe[Many[Mount]] = None
     definition_digest: DefinitionDigest
     definition_snapshot: JsonObject
     input: AnyJson = None

@@ -8,9 +8,10 @@ from typing import Literal, cast
 
 from pydantic import BaseModel
 
-from pi_workflows.authoring.discovery import Listed, directories, find, listed
+from pi_workflows.authoring.discovery import Listed, directories, find, included, listed
 from pi_workflows.authoring.failures import AuthorCode
-from pi_workflows.authoring.loading import Loaded, found, load
+from pi_workflows.authoring.loading import Find, Loaded, load
+from pi_workflows.authoring.modules import found
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem, ProblemsFound, Refused
@@ -18,6 +19,7 @@ from pi_workflows.base.limits import INPUT_BYTES_MAX, TITLE_CHARS_MAX
 from pi_workflows.protocol.wire import AbsolutePath, AnyJson, Maybe, Text, WireModel
 from pi_workflows.protocol.workflows import WorkflowItem, WorkflowItems, WorkflowResolved
 from pi_workflows.runner.exchange import Exchange, parsed
+from pi_workflows.runner.sources import mounts_of
 
 
 class Request(WireModel):
@@ -79,13 +81,19 @@ class Resolver:
         if request.target is None:
             raise found("requestInvalid", "target", "name a workflow or its file")
         project = Path(request.project_path)
-        loaded = self._load(find(request.target, project, _path(request.definitions_path)))
+        definitions = _path(request.definitions_path)
+
+        def referred(reference: str, base: Path) -> Path:
+            return included(reference, base, project, definitions)
+
+        loaded = self._load(find(request.target, project, definitions), referred)
         workflow = loaded.workflow
         resolved = WorkflowResolved(
             workflow_name=workflow.name,
             workflow_source_ref=loaded.source.ref,
             workflow_source=loaded.source,
             source_files=loaded.source_files,
+            mounts=mounts_of(loaded)[1:] or None,
             definition_digest=workflow.digest,
             definition_snapshot=cast("dict[str, Json]", workflow.snapshot.document()),
         )
@@ -96,14 +104,14 @@ class Resolver:
         title = _title(loaded, value)
         return resolved.model_copy(update={"input": document, "title": title}).document()
 
-    def _load(self, path: Path) -> Loaded:
+    def _load(self, path: Path, referred: Find) -> Loaded:
         """Return the workflow, loaded now or before from the same bytes."""
         kept = self._loaded
         if kept is not None:
             if kept.source_files[0].path == str(path.resolve()) and kept.is_unchanged():
                 return kept
             self.close()
-        self._loaded = load(path)
+        self._loaded = load(path, find=referred)
         return self._loaded
 
 

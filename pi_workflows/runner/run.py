@@ -16,14 +16,16 @@ from typing import Final, NoReturn
 
 import trio
 
-from pi_workflows.authoring.loading import Loaded, found, load
+from pi_workflows.authoring.loading import Loaded, load
+from pi_workflows.authoring.modules import found
 from pi_workflows.base.errors import ProblemsFound, ProtocolViolation
-from pi_workflows.protocol.runner import Failed, Launch, Mount, Ready
+from pi_workflows.protocol.runner import Failed, Launch, Ready
 from pi_workflows.protocol.wire import error_line
 from pi_workflows.runner.caught import Caught
 from pi_workflows.runner.channel import Channel
 from pi_workflows.runner.ending import EXIT_DONE, EXIT_LOST, leave, say
 from pi_workflows.runner.session import Session
+from pi_workflows.runner.sources import require_mounts
 
 _CHANNEL: Final = 3
 
@@ -74,8 +76,7 @@ def _load(launch: Launch) -> Loaded:
         raise found("workflowSourceChanged", "sourceFiles", "names no file")
     root = launch.source_files[0].path
     loaded = load(root, launch.source_files, launch.definition_digest)
-    if launch.mounts != (Mount(mount="", source=loaded.source),):
-        raise found("definitionChanged", root, "the run was started with other sources")
+    require_mounts(loaded, launch.mounts)
     return loaded
 
 

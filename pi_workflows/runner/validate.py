@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 from pi_workflows.authoring.failures import AuthorCode
-from pi_workflows.authoring.loading import Loaded, found, load
-from pi_workflows.authoring.nodes import CheckpointNode
+from pi_workflows.authoring.loading import Loaded, load
+from pi_workflows.authoring.modules import found
+from pi_workflows.authoring.nodes import AgentNode, AnyNode, CheckpointNode
+from pi_workflows.authoring.submissions import accepted_output, accepted_text
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Refused
 from pi_workflows.base.limits import ANSWER_BYTES_MAX
+from pi_workflows.definition.snapshot import AssistantOutput
 from pi_workflows.definition.source import SourceFile
 from pi_workflows.protocol.runner import Mount
 from pi_workflows.protocol.wire import (
@@ -23,6 +26,7 @@ from pi_workflows.protocol.wire import (
     error_line,
 )
 from pi_workflows.runner.exchange import Exchange, parsed
+from pi_workflows.runner.sources import require_mounts
 
 
 class Request(WireModel):
@@ -44,7 +48,7 @@ class Request(WireModel):
     mounts: Many[Mount]
     definition_digest: DefinitionDigest
     node_path: Text
-    kind: Literal["checkpoint"]
+    kind: Literal["agent", "assistant", "checkpoint"]
     contract: AnyJson
     candidate: AnyJson
 
@@ -74,18 +78,28 @@ def answer(line: bytes) -> Json:
 
 def _judged(loaded: Loaded, request: Request) -> Json:
     """Return the candidate as its node's model has it. Raises Refused when it is not acceptable."""
-    sources = [mount.source for mount in request.mounts]
-    if sources != [loaded.source]:
-        raise found("definitionChanged", "mounts", "the run was started with other sources")
-    node = loaded.workflow.nodes.get(request.node_path)
-    if not isinstance(node, CheckpointNode):
-        raise found("definitionChanged", request.node_path, "is no checkpoint of the workflow")
+    require_mounts(loaded, request.mounts)
+    node = loaded.workflow.node_by_path.get(request.node_path)
     with AuthorCode(loaded.paths, code="answerInvalid"):
-        value = node.accept_answer(request.candidate)
+        value = _accepted(node, request)
     size = len(canonical.encode(value, field="answer"))
     if size > ANSWER_BYTES_MAX:
         raise found("valueTooLarge", "answer", f"{size:,} bytes; at most {ANSWER_BYTES_MAX:,}")
     return value
+
+
+def _accepted(node: AnyNode | None, request: Request) -> Json:
+    """Return what the author's code makes of the candidate. Raises what that code raises."""
+    match request.kind, node:
+        case "checkpoint", CheckpointNode():
+            return node.accept_answer(request.candidate)
+        case "assistant", AgentNode(expected=AssistantOutput() as expected):
+            return accepted_text(expected, request.candidate)
+        case "agent", AgentNode(expected=expected) if not isinstance(expected, AssistantOutput):
+            return accepted_output(node, request.candidate)
+        case _:
+            problem = f"is no {request.kind} of the workflow"
+            raise found("definitionChanged", request.node_path, problem)
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -11,8 +12,9 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import LimitExceeded, NotFound, PayloadInvalid, Refused
 from pi_workflows.base.limits import DEFINITION_BYTES_MAX, INPUT_BYTES_MAX, SOURCE_FILES_MAX
 from pi_workflows.definition.digest import definition_digest
+from pi_workflows.definition.paths import ROOT
 from pi_workflows.definition.snapshot import Snapshot
-from pi_workflows.definition.source import source_revision
+from pi_workflows.definition.source import WorkflowSource, files_of, mount_revision
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.start import RestartRun, Source, StartRun
 from pi_workflows.domain.run.state import run_state
@@ -46,7 +48,7 @@ async def start(services: Services, call: Call) -> Reply:
     definition = _definition(payload)
     run_input = Blob.json(payload.input)
     _require_size("input", run_input, INPUT_BYTES_MAX)
-    _require_sources(payload)
+    _require_sources(payload, definition)
     _require_project(payload.project_path)
     options = LaunchOptions(
         environment=_environment(payload.launch_options),
@@ -57,14 +59,7 @@ async def start(services: Services, call: Call) -> Reply:
         project_path=payload.project_path,
         workflow_name=payload.workflow_name,
         workflow_ref=payload.workflow_source_ref,
-        sources=(
-            Source(
-                mount_path="",
-                source_type=payload.workflow_source.type,
-                source_ref=payload.workflow_source.ref,
-                source_revision=payload.workflow_source.revision,
-            ),
-        ),
+        sources=tuple(_source(mount, source) for mount, source in _sources(payload)),
         definition=definition,
         run_input=run_input,
         launch_options=options,
@@ -144,8 +139,24 @@ def _definition(payload: RunStart) -> Blob:
     return definition
 
 
-def _require_sources(payload: RunStart) -> None:
-    """Refuse source files that are not the ones that the source's revision names."""
+def _sources(payload: RunStart) -> Iterator[tuple[str, WorkflowSource]]:
+    """Yield where the definition and each of its mounts come from, the root first."""
+    yield ROOT, payload.workflow_source
+    for mount in payload.mounts or ():
+        yield mount.mount, mount.source
+
+
+def _source(mount: str, source: WorkflowSource) -> Source:
+    return Source(
+        mount_path=mount,
+        source_type=source.type,
+        source_ref=source.ref,
+        source_revision=source.revision,
+    )
+
+
+def _require_sources(payload: RunStart, definition: Blob) -> None:
+    """Refuse source files that are not the ones that the sources' revisions name."""
     files = payload.source_files
     if len(files) > SOURCE_FILES_MAX:
         raise LimitExceeded(
@@ -153,12 +164,18 @@ def _require_sources(payload: RunStart) -> None:
             code="sourceFilesTooMany",
             field="sourceFiles",
         )
-    source = payload.workflow_source
-    revision = source_revision(files) if source.type == "file" else files[0].sha256
-    if source.revision != revision:
-        raise _mismatch("workflowSource.revision", "is not the revision of sourceFiles")
-    if source.type == "file" and files[0].path != source.ref:
-        raise _mismatch("workflowSource.ref", "is not the first of sourceFiles")
+    mounts = [mount.path for mount in Snapshot.parse(definition.content).mounts]
+    if [mount.mount for mount in payload.mounts or ()] != mounts:
+        raise _mismatch("mounts", "are not the mounts of definitionSnapshot")
+    if {file.mount for file in files} != {ROOT, *mounts}:
+        raise _mismatch("sourceFiles", "are not the files of the workflow and its mounts")
+    for mount, source in _sources(payload):
+        field = f"mounts.{mount}" if mount else "workflowSource"
+        own = files_of(files, mount)
+        if source.revision != mount_revision(source.type, own):
+            raise _mismatch(f"{field}.revision", "is not the revision of sourceFiles")
+        if source.type == "file" and own[0].path != source.ref:
+            raise _mismatch(f"{field}.ref", "is not the first of sourceFiles")
 
 
 async def _require_unchanged(services: Services, run_id: str, *, ended: bool) -> None:
