@@ -386,3 +386,21 @@ DECISION_INPUT_CHARS_MAX: Final = 16_000
 DECISION_DEADLINE_MS_MAX: Final = 365 * 86_400_000
 # Candidates of one decision that are kept; one who is refused so often learns nothing new.
 DECISION_CANDIDATES_MAX: Final = 1_000
+
+# --- The operator --------------------------------------------------------------------------------
+
+# A passphrase: long enough that guessing at one a second is hopeless, short enough to be typed.
+PASSPHRASE_CHARS_MIN: Final = 8
+PASSPHRASE_CHARS_MAX: Final = 1_024
+# scrypt takes 32 MiB and about a tenth of a second: whoever stole the file has to pay that too.
+SCRYPT_COST: Final = 1 << 15
+SCRYPT_BLOCK: Final = 8
+SCRYPT_BYTES_MAX: Final = 64 * _MIB
+# The file is a few hundred bytes; a larger one is none of ours.
+OPERATOR_FILE_BYTES_MAX: Final = 4 * _KIB
+# How long a connection counts as the operator's after a proof.
+OPERATOR_PROOF_MS: Final = 600_000
+# Attempts of the whole server: one a second; after five failures in a row each waits twice as long.
+OPERATOR_ATTEMPT_MS: Final = 1_000
+OPERATOR_FAILURES_FREE: Final = 5
+OPERATOR_BACKOFF_MAX_MS: Final = 300_000

@@ -16,6 +16,7 @@ from pi_workflows.base.errors import PayloadInvalid
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
 from pi_workflows.protocol import (
     coordination,
+    decisions,
     effects,
     runs,
     search,
@@ -39,6 +40,8 @@ class Operation(StrEnum):
     RUN_STATUS = "run.status"
     RUN_LIST = "run.list"
     CHECKPOINT_ANSWER = "checkpoint.answer"
+    DECISION_ANSWER = "decision.answer"
+    OPERATOR_PROVE = "operator.prove"
     VIEW_RUNS_WATCH = "view.runs.watch"
     VIEW_RUNS_PAGE = "view.runs.page"
     VIEW_RUN_GET = "view.run.get"
@@ -98,7 +101,8 @@ class Spec:
         payload: The model of its payload.
         run_id: Whether it takes `runId`.
         expected_revision: Whether it takes `expectedRevision`, at which the resource must still be:
-            the run; the request for `checkpoint.answer`; the effect for `effect.resolve`.
+            the run; the request for `checkpoint.answer` and `decision.answer`; the effect for
+            `effect.resolve`.
         names_new_run: `runId` names the run that the operation makes.
         is_session: A session may ask for it too, by naming itself in the payload; without that it
             is a control request.
@@ -131,6 +135,10 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.CHECKPOINT_ANSWER: Spec(
         _C, runs.CheckpointAnswer, _RUN, Need.OPTIONAL, is_session=True
     ),
+    Operation.DECISION_ANSWER: Spec(
+        _C, decisions.DecisionAnswer, _RUN, Need.REQUIRED, is_session=True
+    ),
+    Operation.OPERATOR_PROVE: Spec(_R, decisions.OperatorProve),
     Operation.VIEW_RUNS_WATCH: Spec(_R, views.ViewRunsWatch),
     Operation.VIEW_RUNS_PAGE: Spec(_R, views.ViewRunsPage),
     Operation.VIEW_RUN_GET: Spec(_R, NoPayload, _RUN),

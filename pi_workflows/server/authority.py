@@ -43,10 +43,12 @@ class Speaker:
     Attributes:
         kind: What the server knows about the connection, or as what this request is made.
         session_id: The session in whose name it is made; None unless the kind is session.
+        key_id: The key with which a person proved the passphrase on the connection, if one did.
     """
 
     kind: ConnectionKind
     session_id: str | None = None
+    key_id: str | None = None
 
 
 _CONTROL: Final = ConnectionKind.CONTROL
@@ -62,6 +64,8 @@ _READ: Final[Mapping[ConnectionKind, ActorType]] = {
 _RUN_COMMAND: Final = _READ
 _EFFECT: Final[Mapping[ConnectionKind, ActorType]] = {_CONTROL: "control", _OPERATOR: "human"}
 _SERVER: Final[Mapping[ConnectionKind, ActorType]] = {_CONTROL: "control", _OPERATOR: "control"}
+# Whoever is not proved to be a person may ask, so that it is remembered that it was refused.
+_PROTECTED: Final = _READ
 _OWN_SESSION: Final[Mapping[ConnectionKind, ActorType]] = {_SESSION: "session"}
 
 MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
@@ -73,6 +77,8 @@ MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.RUN_STATUS: _READ,
     Operation.RUN_LIST: _READ,
     Operation.CHECKPOINT_ANSWER: _RUN_COMMAND,
+    Operation.DECISION_ANSWER: _PROTECTED,
+    Operation.OPERATOR_PROVE: _READ,
     Operation.VIEW_RUNS_WATCH: _READ,
     Operation.VIEW_RUNS_PAGE: _READ,
     Operation.VIEW_RUN_GET: _READ,
@@ -106,6 +112,7 @@ OWN_RUN: Final = frozenset(
         Operation.RUN_CANCEL,
         Operation.RUN_RESTART,
         Operation.CHECKPOINT_ANSWER,
+        Operation.DECISION_ANSWER,
         Operation.SESSION_RECORD,
     }
 )
@@ -159,7 +166,7 @@ def speaker_of(
     if claim is not None:
         needs_report = operation not in _BEFORE_REPORT
         coordinators.require(claim, connection_id, needs_report=needs_report)
-        return Speaker(_SESSION, claim.session_id)
+        return Speaker(_SESSION, claim.session_id, connected.key_id)
     held = coordinators.held_by(connection_id)
     if held is None or OPERATIONS[operation].is_session or connected.kind is not _CONTROL:
         return connected
@@ -180,7 +187,19 @@ def actor_for(speaker: Speaker, operation: Operation, client_id: str) -> Actor:
     Raises:
         AuthorityDenied: A speaker of this kind may not ask for it.
     """
+    if speaker.key_id is not None and _is_persons(speaker, operation):
+        return Actor("human", f"operator:{speaker.key_id}")
     actor_type = MATRIX[operation].get(speaker.kind)
     if actor_type is None:
         raise AuthorityDenied(f"A {speaker.kind} connection may not ask for {operation}.")
     return Actor(actor_type, client_id)
+
+
+def _is_persons(speaker: Speaker, operation: Operation) -> bool:
+    """Whether a request on a connection that proved the passphrase is the person's own.
+
+    A session remains one for everything but what only a person may do.
+    """
+    if MATRIX[operation].get(_OPERATOR) != "human":
+        return False
+    return speaker.kind is _OPERATOR or operation is Operation.DECISION_ANSWER

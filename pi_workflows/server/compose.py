@@ -19,6 +19,7 @@ from pi_workflows.kernel.group import Kernel
 from pi_workflows.server import process
 from pi_workflows.server.authority import ConnectionKind, Speaker
 from pi_workflows.server.coordinators import Coordinators
+from pi_workflows.server.deadlines import Deadlines
 from pi_workflows.server.hub import Hub
 from pi_workflows.server.idle import Idle
 from pi_workflows.server.launch import RunnerProgram, Starter
@@ -28,6 +29,7 @@ from pi_workflows.server.long_work import LongWork
 from pi_workflows.server.measurements import Measurements
 from pi_workflows.server.operations import views
 from pi_workflows.server.operations.table import answer
+from pi_workflows.server.operator import Operator
 from pi_workflows.server.paths import StateDirectory
 from pi_workflows.server.recovery import Recovery
 from pi_workflows.server.registry import Registry
@@ -163,6 +165,7 @@ def _parts(ground: _Ground, starter: Starter) -> Parts:
     services = _services(ground, hub, idle, supervisor, lambda: listener.connection_count)
     listener = Listener(_session_opener(services), ground.log, idle.touch)
     ground.writer.observe(scheduler.observe)
+    ground.writer.observe(services.deadlines.observe)
     ground.writer.observe(hub.observe)
     return Parts(
         services=services,
@@ -190,6 +193,14 @@ def _services(
         log=ground.log,
         changed=idle.touch,
     )
+    deadlines = Deadlines(
+        writer=ground.writer,
+        store=ground.store,
+        clock=ground.clock,
+        log=ground.log,
+        host_id=ground.host.host_id,
+        closed=idle.touch,
+    )
     return Services(
         state=ground.state,
         store=ground.store,
@@ -200,6 +211,8 @@ def _services(
         clock=ground.clock,
         log=ground.log,
         resolver=resolver,
+        operator=Operator(ground.state.operator, ground.clock, ground.log),
+        deadlines=deadlines,
         runners=supervisor,
         runners_max=ground.settings.runners_max,
         long_work=LongWork(),
@@ -276,4 +289,5 @@ def _is_busy(services: Services, scheduler: Scheduler) -> bool:
         or services.resolver.child_count > 0
         or services.long_work.active > 0
         or not scheduler.is_idle
+        or services.deadlines.is_waiting
     )

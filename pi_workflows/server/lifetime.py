@@ -98,6 +98,7 @@ class Lifetime:
                 nursery.start_soon(watch_file, self._services.store)
                 if self._leaves_when_idle:
                     nursery.start_soon(self._leave_when_idle)
+                nursery.start_soon(self._services.deadlines.run)
                 await self._parts.timers.run()
                 self.has_slept = True
                 self._services.stop.request(grace_ms=0)

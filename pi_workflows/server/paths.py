@@ -44,6 +44,11 @@ class StateDirectory:
         return self.root / "definitions"
 
     @property
+    def operator(self) -> Path:
+        """What proves the operator's passphrase."""
+        return self.root / "operator.json"
+
+    @property
     def host(self) -> Path:
         """What belongs to the running server."""
         return self.root / "host"

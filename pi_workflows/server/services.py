@@ -10,10 +10,12 @@ from pi_workflows.base.clock import Clock
 from pi_workflows.kernel.projectors import Projectors
 from pi_workflows.server.claims import HeldRun
 from pi_workflows.server.coordinators import Coordinators
+from pi_workflows.server.deadlines import Deadlines
 from pi_workflows.server.hub import Hub
 from pi_workflows.server.log import ServerLog
 from pi_workflows.server.long_work import LongWork
 from pi_workflows.server.measurements import Measurements
+from pi_workflows.server.operator import Operator
 from pi_workflows.server.paths import StateDirectory
 from pi_workflows.server.resolver import Resolver
 from pi_workflows.server.stop import Stop
@@ -48,6 +50,8 @@ class Services:
         clock: Wall and monotonic time.
         log: The server's log.
         resolver: Where workflow code is loaded.
+        operator: Judges the passphrase.
+        deadlines: Closes decisions whose time is over.
         runners: The runs that execute.
         runners_max: How many may.
         long_work: Commands that outlive their client.
@@ -67,6 +71,8 @@ class Services:
     clock: Clock
     log: ServerLog
     resolver: Resolver
+    operator: Operator
+    deadlines: Deadlines
     runners: Runners
     runners_max: int
     long_work: LongWork

@@ -40,6 +40,7 @@ from pi_workflows.server.authority import Speaker
 from pi_workflows.server.coordinators import Coordinators
 from pi_workflows.server.hub import Hub, SessionWindow, Subscription
 from pi_workflows.server.log import ServerLog
+from pi_workflows.server.operator import Proof
 
 
 class Answerer(Protocol):
@@ -67,6 +68,9 @@ class Session:
         hub: Marks the subscriptions.
         coordinators: Who coordinates which session.
         log: The server's log.
+
+    Attributes:
+        proof: That a person proved the passphrase on it; None unless one did.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Session:
         self._build = build
         self._hub = hub
         self.coordinators = coordinators
+        self.proof: Proof | None = None
         self._log = log
         self._slots = trio.Semaphore(INFLIGHT_REQUESTS_MAX)
         self._responses: deque[Response] = deque()

@@ -62,6 +62,11 @@ def deadlines(read: Read, limit: int) -> list[Deadline]:
     return read.all(Deadline, SQL["deadlines"], limit=limit)
 
 
+def deadline_of(read: Read, run_id: str) -> Deadline | None:
+    """Return the deadline of what a run asks a person now, or None."""
+    return read.one(Deadline, SQL["deadline_of"], run_id=run_id)
+
+
 def human_decision(
     read: Read, attempt_id: str, bytes_max: int = INLINE_BYTES_MAX
 ) -> dict[str, Json] | None:

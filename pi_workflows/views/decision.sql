@@ -8,6 +8,13 @@ CROSS JOIN blobs AS p ON p.blob_hash = d.presentation_hash
 LEFT JOIN human_decision_resolutions AS r ON r.decision_id = d.decision_id
 WHERE d.attempt_id = :attempt_id
 
+-- name: deadline_of
+-- The deadline of what one run asks a person now.
+SELECT d.decision_id, d.run_id, d.deadline_at
+FROM interactive_requests AS q
+CROSS JOIN human_decisions AS d ON d.attempt_id = q.attempt_id
+WHERE q.run_id = :run_id AND q.status = 'pending' AND q.kind = 'decision' AND d.deadline_at IS NOT NULL
+
 -- name: deadlines
 -- Decisions that nobody made yet and that have a deadline, the next one first. There are at most as many as runs that
 -- wait, which a partial index knows.

@@ -274,15 +274,18 @@ def test_a_decision_expires_and_its_node_times_out(bench: Harness) -> None:
     assert (request_status(bench), queue_of(bench)) == ("cancelled", "queued")
     late = bench.answer(given("go"), actor=PERSON)
     assert (late.outcome, late.code) == (Outcome.CONFLICT, "alreadyDecided")
+    permit = bench.relaunch()
+    assert bench.answer(end("gate", {"choice": "go"}), permit=permit).error is not None
+    why = Failure("decisionExpired", "nobody decided in time: Deploy v1?")
+    attempt_id = begin("gate").attempt_id
+    bench.do(FinishAttempt(RUN, attempt_id, "timed_out", failure=why), permit=permit)
 
 
 # --- who may not ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("actor", [CONTROL, MODEL])
-def test_what_no_person_was_proved_behind_is_refused_and_kept(
-    bench: Harness, actor: Actor
-) -> None:
+def test_what_no_person_was_proved_behind_is_refused_and_kept(bench: Harness, actor: Actor) -> None:
     """A model's answer, whichever way it comes, decides nothing and shows afterwards."""
     asked(bench)
     ordinary = AnswerCheckpoint(RUN, request_of(), 1, "submission-x", "k", Blob.json("go"))
@@ -384,6 +387,38 @@ def test_a_deadline_fires_while_paused_and_the_run_waits(
     assert queue_of(bench) == "parked"
     bench.do(ResumeRun(RUN))
     assert queue_of(bench) == "queued"
+
+
+def messages(bench: Harness) -> list[tuple[object, object, object]]:
+    """Return kind, source and status of each message."""
+    return [(row[3], row[4], row[7]) for row in bench.dump("workflow_messages")]
+
+
+@pytest.mark.parametrize("ending", ["decided", "expired", "cancelled"])
+def test_case_22_a_session_is_told_once_of_a_decision(bench: Harness, ending: str) -> None:
+    """One message, whatever pauses there are; it goes when there is nothing to decide any more."""
+    bench.do(bench.start(workflow=gated(**EXPIRY), session="session-1"))
+    permit = bench.relaunch()
+    bench.do(begin("gate", node_type="checkpoint"), permit=permit)
+    bench.do(asks(**EXPIRY), permit=permit)
+    bench.do(PauseRun(RUN))
+    bench.do(ResumeRun(RUN))
+    assert messages(bench) == [("decision", decision_of(), "pending")]
+    (content_hash,) = [row[5] for row in bench.dump("workflow_messages")]
+    assert isinstance(content_hash, bytes)
+    with bench.store.snapshot() as read:
+        text = read.blob(content_hash).decode()
+    assert "Version 1 goes out." in text
+    assert "go: Deploy it" in text
+    assert "command" not in text
+    if ending == "decided":
+        bench.do(given("go"), actor=PERSON)
+    elif ending == "expired":
+        bench.clock.advance_ms(10 * MINUTE_MS)
+        bench.do(closing(), actor=POLICY)
+    else:
+        bench.do(CancelRun(RUN))
+    assert ("decision", decision_of(), "cancelled") in messages(bench)
 
 
 # --- approvals -----------------------------------------------------------------------------------

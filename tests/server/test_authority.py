@@ -29,6 +29,9 @@ _MATRIX = {
     "run.cancel": _RUN,
     "run.restart": _RUN,
     "checkpoint.answer": _RUN,
+    # The domain refuses whoever is not proved to be a person, and remembers that.
+    "decision.answer": "control session human - -",
+    "operator.prove": _READ,
     "run.status": _READ,
     "run.list": _READ,
     "view.runs.watch": _READ,
@@ -77,6 +80,26 @@ def test_the_matrix_holds(operation: str, kind: ConnectionKind, cell: str) -> No
     else:
         actor = actor_for(speaker, Operation(operation), "client-1")
         assert (actor.type, actor.id) == (cell, "client-1")
+
+
+@pytest.mark.parametrize(
+    ("speaker", "operation", "actor"),
+    [
+        (Speaker(ConnectionKind.OPERATOR, key_id="k"), "decision.answer", "human operator:k"),
+        (Speaker(ConnectionKind.OPERATOR, key_id="k"), "run.start", "human operator:k"),
+        (Speaker(ConnectionKind.OPERATOR, key_id="k"), "server.stop", "control client-1"),
+        (Speaker(ConnectionKind.SESSION, "s", "k"), "decision.answer", "human operator:k"),
+        (Speaker(ConnectionKind.SESSION, "s", "k"), "checkpoint.answer", "session client-1"),
+        (Speaker(ConnectionKind.SESSION, "s", "k"), "run.cancel", "session client-1"),
+        (Speaker(ConnectionKind.SESSION, "s"), "decision.answer", "session client-1"),
+    ],
+)
+def test_a_person_is_who_proved_the_passphrase(
+    speaker: Speaker, operation: str, actor: str
+) -> None:
+    """The key stands for the person; a session's own requests stay the session's."""
+    found = actor_for(speaker, Operation(operation), "client-1")
+    assert f"{found.type} {found.id}" == actor
 
 
 _SESSIONS = [operation for operation, spec in OPERATIONS.items() if spec.is_session]

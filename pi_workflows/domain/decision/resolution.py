@@ -65,6 +65,7 @@ class AnswerDecision(Command):
         submission_id: The answer's own identity.
         idempotency_key: The command's key.
         response: The choice, and the text typed to it.
+        has_operator: Whether anybody could prove to be a person; told in a refusal only.
     """
 
     request_id: str
@@ -72,6 +73,7 @@ class AnswerDecision(Command):
     submission_id: str
     idempotency_key: str
     response: Blob
+    has_operator: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def answer_decision(command: AnswerDecision, context: Context, read: Read) -> De
     require_new_submission(read, command.submission_id)
     given = _Given(read, context, decision, command.submission_id, command.response)
     if not _is_person(context.actor):
-        return given.refused("rejected", _protected())
+        refusal = _protected() if command.has_operator else _nobody()
+        return given.refused("rejected", refusal)
     if decision.is_resolved:
         return _second(given, command)
     require_open(state, request, request.revision)
@@ -354,6 +357,15 @@ def _protected() -> AuthorityDenied:
         "Only a person decides this: it needs the operator's passphrase.",
         code="decisionProtected",
         hint="Decide it at a terminal: pi-workflows answer RUN CHOICE",
+    )
+
+
+def _nobody() -> AuthorityDenied:
+    """Return the refusal where nobody can be proved to be a person yet."""
+    return AuthorityDenied(
+        "Only a person decides this, and no operator is set up.",
+        code="operatorMissing",
+        hint="Set a passphrase at a terminal: pi-workflows operator init",
     )
 
 

@@ -17,6 +17,7 @@ from pi_workflows.server.authority import actor_for, session_claim, speaker_of
 from pi_workflows.server.operations import (
     checkpoints,
     coordination,
+    decisions,
     effects,
     runs,
     server,
@@ -42,6 +43,8 @@ HANDLERS: Final[Mapping[Operation, Handler]] = {
     Operation.RUN_STATUS: views.run_get,
     Operation.RUN_LIST: views.run_list,
     Operation.CHECKPOINT_ANSWER: checkpoints.answer,
+    Operation.DECISION_ANSWER: decisions.answer,
+    Operation.OPERATOR_PROVE: decisions.prove,
     Operation.VIEW_RUNS_WATCH: views.runs_watch,
     Operation.VIEW_RUNS_PAGE: views.runs_page,
     Operation.VIEW_RUN_GET: views.run_get,
@@ -90,9 +93,8 @@ async def answer(services: Services, request: Request, session: Session) -> Resp
     if services.stop.is_requested and operation not in _WHILE_STOPPING:
         raise stopping()
     claim = session_claim(operation, request.payload)
-    speaker = speaker_of(
-        session.coordinators, session.connection_id, session.speaker, operation, claim
-    )
+    connected = decisions.connected(services, session)
+    speaker = speaker_of(session.coordinators, session.connection_id, connected, operation, claim)
     actor = actor_for(speaker, operation, request.client_id)
     try:
         payload = read_payload(
