@@ -176,7 +176,7 @@ def test_a_workflow_with_three_mistakes_reports_three() -> None:
         ({"title": ""}, "titleInvalid", "title", "200"),
         ({"title": 3}, "titleInvalid", "title", "function of the input"),
         ({"nodes": {}, "start": "a"}, "nodesMissing", "nodes", "at least one"),
-        ({"nodes": {"a": one}}, "nodeInvalid", "nodes.a", "make one with compute"),
+        ({"nodes": {"a": one}}, "nodeInvalid", "nodes.a", "make one with agent"),
         ({"edges": "a"}, "edgeInvalid", "edges", "list of edge"),
         ({"edges": [("a", "b")]}, "edgeInvalid", "edges", "use edge(...)"),
     ],

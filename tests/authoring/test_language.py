@@ -247,5 +247,5 @@ def test_the_public_names_are_complete() -> None:
     for name in pi_workflows.__all__:
         assert getattr(pi_workflows, name) is not None
     assert set(pi_workflows.__all__) <= set(dir(pi_workflows))
-    with pytest.raises(AttributeError, match="no attribute 'agent'"):
-        _ = pi_workflows.agent
+    with pytest.raises(AttributeError, match="no attribute 'robot'"):
+        _ = pi_workflows.robot

@@ -17,8 +17,10 @@ from typing import Literal
 from pydantic import BaseModel
 
 from pi_workflows import (
-    ActionContext, Command, Context, Progress, Retry, ShellResult, action, checkpoint, compute,
-    define_workflow, edge, idempotent_effect, manual_effect, shell, switch,
+    ActionContext, Command, Context, DecisionRequest, Progress, Response, Retry, ShellResult,
+    Timeout, action, agent, assistant_message, checkpoint, choice, compute, decision,
+    decision_edge, define_workflow, edge, human_choices, human_decision, human_decision_edge,
+    idempotent_effect, manual_effect, notify, present, shell, switch, text_input,
 )
 
 class Task(BaseModel):
@@ -56,11 +58,41 @@ async def finish(ctx: Context[Task]) -> dict[str, bool]:
 
 fallback = compute(lambda ctx: {"route": "clean"}, output=Review)
 
+second = agent(
+    prompt=lambda ctx: f"Review: {ctx.input.repo}", output=Review, allowed_tools=["read"],
+    timeout=timedelta(minutes=30), retry=Retry(max_attempts=3),
+)
+
+@agent(output="the number of files", validate=int)
+async def counted(ctx: Context[Task]) -> str:
+    return ctx.output_of(second).route.upper()
+
+explain = agent(prompt="Explain.", output=assistant_message(max_chars=2_000))
+pick = decision(choices=("y", "n"), question=lambda ctx: "Same plan?")
+
+@notify(kind="final")
+def say(ctx: Context[Task]) -> str:
+    chosen: Response = ctx.output_of(approve)
+    return f"{ctx.output_of(explain).strip()} {ctx.output_of(counted) + 1} {chosen.choice}"
+
+@human_decision(
+    audience="operator",
+    choices=human_choices(
+        continue_=choice("Continue"),
+        replan=choice("Replan", input=text_input("how", prompt="What should change?")),
+    ),
+    on_timeout=Timeout(timedelta(minutes=10), {"choice": "continue"}),
+)
+async def approve(ctx: Context[Task]) -> DecisionRequest:
+    shown = present("Go on?").bullets("one", "two").fields(Repository=ctx.input.repo)
+    return DecisionRequest(title="Go on?", subject=ctx.output_of(second), presentation=shown)
+
 workflow = define_workflow(
     "sample", input=Task, start="status", title=lambda task: task.repo,
     nodes={
         "status": status, "raw": raw, "review": review, "ask": ask, "send": send,
-        "finish": finish, "fallback": fallback,
+        "finish": finish, "fallback": fallback, "second": second, "counted": counted,
+        "explain": explain, "pick": pick, "say": say, "approve": approve,
     },
     edges=[
         edge("status", "raw"),
@@ -68,6 +100,12 @@ workflow = define_workflow(
         switch("review", on="$.route", cases={"clean": "finish", "issues": "ask"}),
         switch("ask", on="$.go_on", cases={True: "send", False: "finish"}),
         edge("fallback", "ask"),
+        edge("finish", "second"),
+        edge("second", "counted"),
+        edge("counted", "explain"),
+        edge("explain", "pick"),
+        decision_edge("pick", cases={"y": "approve", "n": "say"}),
+        human_decision_edge("approve", cases={"continue": "say", "replan": "second"}),
     ],
 )
 """
@@ -82,6 +120,19 @@ WRONG = (
     ('edge("fallback", "ask")', 'edge("fallback", ask)'),
     ("Retry(max_attempts=2", 'Retry(max_attempts="2"'),
     ('on=("failed",)', 'on=("cancelled",)'),
+    ("ctx.output_of(second).route.upper()", "ctx.output_of(second).rote.upper()"),
+    ("ctx.output_of(counted) + 1", "ctx.output_of(counted).strip()"),
+    ("ctx.output_of(explain).strip()", "ctx.output_of(explain).route"),
+    ("chosen: Response =", "chosen: str ="),
+    ("output=Review, allowed_tools", "output=7, allowed_tools"),
+    ('kind="final"', 'kind="last"'),
+    (
+        "async def approve(ctx: Context[Task]) -> DecisionRequest:",
+        "async def approve(ctx: int) -> str:",
+    ),
+    ("max_chars=2_000", 'max_chars="2000"'),
+    ('choices=("y", "n")', "choices=(1, 2)"),
+    ('title="Go on?", subject', 'titel="Go on?", subject'),
 )
 
 
@@ -100,7 +151,7 @@ def mypy(directory: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_a_workflow_file_is_strictly_typed(tmp_path: Path) -> None:
-    """A whole workflow passes strict checking, and each of ten mistakes in it is found."""
+    """A whole workflow passes strict checking, and each of twenty mistakes in it is found."""
     (tmp_path / "sample_workflow.py").write_text(WORKFLOW)
     for number, (right, wrong) in enumerate(WRONG):
         assert WORKFLOW.count(right) == 1, right

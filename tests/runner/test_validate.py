@@ -121,7 +121,8 @@ def test_an_answer_that_does_not_fit_says_why(
     [
         ({"nodePath": "end"}, "end: is no checkpoint"),
         ({"nodePath": "nothing"}, "nothing: is no checkpoint"),
-        ({"kind": "agent"}, "kind"),
+        ({"kind": "agent"}, "ask: is no agent"),
+        ({"kind": "decision"}, "kind"),
         ({"definitionDigest": f"sha256:{'0' * 64}"}, "the definition is another"),
         ({"mounts": []}, "started with other sources"),
         ({"sourceFiles": []}, "names no file"),
