@@ -16,6 +16,12 @@ from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.message.branch import ReportBranch
+from pi_workflows.domain.message.terminal import TellEnd
+from pi_workflows.domain.message.turn import EndTurn, StartTurn
+from pi_workflows.domain.request.closing import ExpireRequest
+from pi_workflows.domain.request.submission import JudgeSubmission, SubmitCandidate, SubmitText
+from pi_workflows.domain.rows import TurnEnd
 from pi_workflows.domain.run.claim import ClaimRun, MarkReady
 from pi_workflows.domain.run.ending import FinishRun
 from pi_workflows.domain.run.start import Source, StartRun
@@ -38,6 +44,8 @@ from projections import route
 START_MS = 1_700_000_000_000
 CLAIM_MS = 60_000
 TOKEN = b"t" * 32
+SESSION = "session-1"
+CONTRACT = "pi-workflows.interaction-contract.v1"
 _CONTROL = Actor("control")
 
 
@@ -200,9 +208,11 @@ class Harness:
             ids.resource_id("run", run_id), "host", self.host.host_id, TOKEN, lease.generation
         )
 
-    def launch(self, run_id: str = "run-1", workflow: Blob = LINE) -> Permit:
-        """Start a run, claim it and let its runner be ready."""
-        self.do(self.start(run_id, workflow))
+    def launch(
+        self, run_id: str = "run-1", workflow: Blob = LINE, session: str | None = None
+    ) -> Permit:
+        """Start a run, in a session if one is named, claim it and let its runner be ready."""
+        self.do(self.start(run_id, workflow, session=session))
         return self.relaunch(run_id)
 
     def relaunch(self, run_id: str = "run-1") -> Permit:
@@ -276,6 +286,153 @@ def ask(node: str, *, run_id: str = "run-1", number: int = 1) -> WaitForInput:
     """Return the command with which a checkpoint asks."""
     key = ids.attempt_id(run_id, node, number)
     return WaitForInput(run_id, key, "checkpoint", Blob.json({"summary": "Go on?"}))
+
+
+def ask_agent(
+    node: str, prompt: str = "Plan it.", *, run_id: str = "run-1", number: int = 1
+) -> WaitForInput:
+    """Return the command with which an agent's node asks a model for its output."""
+    contract: Json = {
+        "schema": CONTRACT,
+        "kind": "agent",
+        "nodeId": node,
+        "prompt": prompt,
+        "expectedOutput": "A plan.",
+    }
+    return WaitForInput(run_id, ids.attempt_id(run_id, node, number), "agent", Blob.json(contract))
+
+
+def ask_text(
+    node: str, chars_max: int | None = None, *, run_id: str = "run-1", number: int = 1
+) -> WaitForInput:
+    """Return the command with which an agent's node asks a model for the text of its turn."""
+    contract: dict[str, Json] = {
+        "schema": CONTRACT,
+        "kind": "assistant",
+        "nodeId": node,
+        "prompt": "Tell it.",
+    }
+    if chars_max is not None:
+        contract["maxChars"] = chars_max
+    key = ids.attempt_id(run_id, node, number)
+    return WaitForInput(run_id, key, "assistant", Blob.json(contract))
+
+
+def request_of(node: str, *, run_id: str = "run-1", number: int = 1) -> str:
+    """Return the request that a node's attempt has."""
+    return ids.request_id(run_id, ids.attempt_id(run_id, node, number))
+
+
+def step_message(node: str, key: str = "initial", *, run_id: str = "run-1", number: int = 1) -> str:
+    """Return the message that tells a session its step: `initial`, `reminder:TURN` or so."""
+    return ids.message_id("step", request_of(node, run_id=run_id, number=number), key)
+
+
+def end_message(run_id: str = "run-1") -> str:
+    """Return the message that tells a session the end of its run."""
+    return ids.message_id("terminal", run_id, "end")
+
+
+def report_branch(
+    message_id: str | None,
+    entry_id: str | None = None,
+    *,
+    session: str = SESSION,
+    run_id: str = "run-1",
+    is_idle: bool = True,
+    has_pending: bool = False,
+) -> ReportBranch:
+    """Return what a session says of its branch: the entry that holds a message, or none does."""
+    return ReportBranch(run_id, session, message_id, entry_id, is_idle, has_pending)
+
+
+def start_turn(
+    message_id: str, turn_id: str = "turn-1", *, session: str = SESSION, run_id: str = "run-1"
+) -> StartTurn:
+    """Return what a session says when its model begins to work for a message."""
+    return StartTurn(run_id, session, message_id, turn_id)
+
+
+def end_turn(
+    message_id: str,
+    turn_id: str = "turn-1",
+    reason: TurnEnd = "completed",
+    *,
+    session: str = SESSION,
+    run_id: str = "run-1",
+    elapsed_ms: int = 0,
+) -> EndTurn:
+    """Return what a session says when a turn is over; how it ended, and what it took."""
+    entry = f"said-{turn_id}" if reason == "completed" else None
+    return EndTurn(run_id, session, message_id, turn_id, reason, entry, elapsed_ms, elapsed_ms)
+
+
+def submit(
+    request_id: str,
+    value: Json = "done",
+    *,
+    name: str = "s1",
+    session: str | None = SESSION,
+    run_id: str = "run-1",
+    revision: int | None = 1,
+) -> SubmitCandidate:
+    """Return the command that hands in what a model made of its step."""
+    return SubmitCandidate(
+        run_id,
+        request_id,
+        revision,
+        f"submission-{name}",
+        f"key-{name}",
+        session,
+        Blob.json(value),
+    )
+
+
+def judge(
+    request_id: str,
+    value: Json = "done",
+    *,
+    name: str = "s1",
+    error: str | None = None,
+    run_id: str = "run-1",
+    elapsed_ms: int = 0,
+) -> JudgeSubmission:
+    """Return the command that says what a candidate is worth: a value, or why it is refused."""
+    verdict = None if error is not None else Blob.json(value)
+    key = f"submission-{name}"
+    return JudgeSubmission(run_id, request_id, key, verdict, error, elapsed_ms)
+
+
+def text(
+    request_id: str,
+    said: str = "done",
+    *,
+    name: str = "s1",
+    session: str = SESSION,
+    run_id: str = "run-1",
+    revision: int | None = 1,
+) -> SubmitText:
+    """Return the command that hands in the text that a turn ended with."""
+    return SubmitText(
+        run_id,
+        request_id,
+        revision,
+        f"submission-{name}",
+        f"key-{name}",
+        session,
+        said,
+        f"entry-{name}",
+    )
+
+
+def expire(request_id: str, elapsed_ms: int = 900_000, *, run_id: str = "run-1") -> ExpireRequest:
+    """Return the command that says that the time for an answer is over."""
+    return ExpireRequest(run_id, request_id, elapsed_ms)
+
+
+def tell_end(run_id: str = "run-1") -> TellEnd:
+    """Return the command that tells a session its run's end."""
+    return TellEnd(run_id)
 
 
 def finish(output: Json = None, *, run_id: str = "run-1", outcome: str = "completed") -> FinishRun:

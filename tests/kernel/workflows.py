@@ -34,6 +34,19 @@ def _action(recovery: str, retry: Json = None) -> dict[str, Json]:
     return node if retry is None else {**node, "retry": retry}
 
 
+def agent(**more: Json) -> dict[str, Json]:
+    """Return a node that a model answers with a value."""
+    return {"type": "agent", "timeoutMs": 60_000, "expectedOutput": "A plan.", **more}
+
+
+def speaker(chars_max: int | None = None, **more: Json) -> dict[str, Json]:
+    """Return a node that a model answers with the text of its turn."""
+    output: dict[str, Json] = {"kind": "assistant-message"}
+    if chars_max is not None:
+        output["maxChars"] = chars_max
+    return {"type": "agent", "timeoutMs": 0, "expectedOutput": output, **more}
+
+
 def _switch(source: str, cases: Json, on: str = "$.route") -> dict[str, Json]:
     """Return a way out that depends on a value."""
     return {"from": source, "on": on, "cases": cases}
@@ -88,3 +101,17 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         max_steps=14,
     ),
 }
+
+TALK: Final = definition(
+    {
+        "plan": agent(),
+        "told": {"type": "notify", "notifyKind": "progress"},
+        "say": speaker(80),
+        "late": {},
+    },
+    [
+        _switch("plan", {"ok": "told", "failed": "late", "timed_out": "late"}, "$result.outcome"),
+        {"from": "told", "to": "say"},
+    ],
+)
+"""What a session's model is asked in its own words and in those of its workflow."""
