@@ -36,7 +36,7 @@ def _action(recovery: str, retry: Json = None) -> dict[str, Json]:
 
 def agent(**more: Json) -> dict[str, Json]:
     """Return a node that a model answers with a value."""
-    return {"type": "agent", "timeoutMs": 60_000, "expectedOutput": "A plan.", **more}
+    return {"type": "agent", "expectedOutput": "A plan.", **more}
 
 
 def speaker(chars_max: int | None = None, **more: Json) -> dict[str, Json]:
@@ -44,7 +44,7 @@ def speaker(chars_max: int | None = None, **more: Json) -> dict[str, Json]:
     output: dict[str, Json] = {"kind": "assistant-message"}
     if chars_max is not None:
         output["maxChars"] = chars_max
-    return {"type": "agent", "timeoutMs": 0, "expectedOutput": output, **more}
+    return {"type": "agent", "expectedOutput": output, **more}
 
 
 def _switch(source: str, cases: Json, on: str = "$.route") -> dict[str, Json]:
