@@ -29,7 +29,11 @@ def composition_problems(snapshot: Snapshot) -> Iterator[Problem]:
     for mount in snapshot.mounts:
         yield from _mount_problems(snapshot, mount, is_twice=counted[mount.path] > 1)
         yield from _exit_problems(snapshot, mount)
-    for path in snapshot.nodes:
+    for path, node in snapshot.nodes.items():
+        if node.approved_by is not None and scope_of(node.approved_by) != scope_of(path):
+            yield Problem(
+                "approvalInner", f"nodes.{path}", "its decision stands in another workflow"
+            )
         if is_node_path(path) and scope_of(path) not in (ROOT, *counted):
             yield Problem(
                 "mountUnknown",

@@ -51,18 +51,6 @@ def entered(scope: str, node_path: str) -> tuple[str, ...]:
     return tuple(mount for mount in mounts_of(node_path) if not is_within(scope, mount))
 
 
-def entered_by(snapshot: Snapshot, source: str | None, node_path: str) -> tuple[str, ...]:
-    """Return the mounts that are entered anew when a run goes from a node to the next one.
-
-    Args:
-        snapshot: A sound definition.
-        source: The node that has ended; None at the start of a run.
-        node_path: The node that its edge leads to.
-    """
-    edge = snapshot.edge_by_source[source] if source is not None else None
-    return entered(ROOT if edge is None else edge.scope or ROOT, node_path)
-
-
 def exits_of(snapshot: Snapshot, node_path: str) -> tuple[Exited, ...]:
     """Return the mounts that are left when a node has ended well, from the innermost."""
     return tuple(
@@ -71,6 +59,18 @@ def exits_of(snapshot: Snapshot, node_path: str) -> tuple[Exited, ...]:
         for name, way in snapshot.mount_by_path[mount].exits.items()
         if way.node == node_path
     )
+
+
+def open_mounts(snapshot: Snapshot, node_path: str, *, has_ended_well: bool) -> tuple[str, ...]:
+    """Return the mounts that a run is inside of, from the outermost.
+
+    Args:
+        snapshot: A sound definition.
+        node_path: The node whose attempt is open, or else settled last.
+        has_ended_well: Whether it settled `ok`: then it has left the mounts whose exit it is.
+    """
+    left = {each.mount for each in exits_of(snapshot, node_path)} if has_ended_well else ()
+    return tuple(mount for mount in mounts_of(node_path) if mount not in left)
 
 
 def exit_nodes(mount: Mount) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.definition.composition import entered
+from pi_workflows.definition.paths import ROOT
 from pi_workflows.definition.selector import (
     NodeOutcome,
     Scalar,
@@ -26,9 +28,15 @@ _CASES_CHARS_MAX = 240
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The run enters this node."""
+    """The run enters this node.
+
+    Attributes:
+        node_path: The node.
+        enters: The mounts that it enters anew on its way, from the outermost.
+    """
 
     node_path: str
+    enters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,7 @@ def route(
         return End("completed")
     if selector is None:
         assert edge.to is not None, edge
-        return Next(edge.to)
+        return Next(edge.to, entered(edge.scope or ROOT, edge.to))
     if selector.source == "result":
         return _case(edge, outcome)
     found = _select(edge, selector, read_output())
@@ -140,7 +148,7 @@ def _case(edge: Edge, value: Scalar) -> Next | Unroutable:
     cases = edge.cases or {}
     target = cases.get(text)
     if target is not None:
-        return Next(target)
+        return Next(target, entered(edge.scope or ROOT, target))
     shown = _shortened(repr(text), _VALUE_CHARS_MAX)
     known = _shortened(", ".join(map(repr, sorted(cases))), _CASES_CHARS_MAX)
     return _unroutable("noCase", f"{edge.source}: {edge.on} is {shown}, which is no case ({known})")

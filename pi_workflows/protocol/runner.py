@@ -88,8 +88,24 @@ class OpenVisit(WireModel):
     closed: Maybe[NodeResult] = None
 
 
+class MountState(WireModel):
+    """An included workflow before this launch.
+
+    `steps` are those of its open invocation; `exit` and `output` are how it was left last, in the
+    current invocation of the workflow around it.
+    """
+
+    steps: Maybe[Count] = None
+    exit: Maybe[Text] = None
+    output: Maybe[Ref] = None
+
+
 class Resume(WireModel):
-    """What the run did before this launch. The maps are by full node path."""
+    """What the run did before this launch. The maps are by full path.
+
+    Of included workflows `outputs` and `results` hold those of open invocations only. `exited` is
+    the newest visit of each exit's node that ended well: invocations are numbered by it.
+    """
 
     run_revision: Count
     step_total: Count
@@ -97,6 +113,8 @@ class Resume(WireModel):
     attempts: dict[str, Number]
     outputs: dict[str, Ref]
     results: dict[str, NodeResult]
+    mounts: Maybe[dict[str, MountState]] = None
+    exited: Maybe[dict[str, Number]] = None
     last: Maybe[Last] = None
     open: Maybe[OpenVisit] = None
 

@@ -83,7 +83,7 @@ class Boundaries:
         started_ns = self._clock.monotonic_ns()
         attempt = Attempt(
             step=step,
-            node=self._workflow.nodes[path],
+            node=self._workflow.node_by_path[path],
             attempt_id=ids.attempt_id(self._run_id, path, number),
             attempt_number=number,
             timeout_ms=timeout_ms,
@@ -143,7 +143,9 @@ class Boundaries:
         await self._proposals.conclude(commands, leaves=True)
 
     def _after(self, node_path: str, visit: int, tries: int, settlement: Settlement) -> Step:
-        self.history.settle(node_path, settlement.outcome, settlement.output, settlement.failure)
+        self.history.settle(
+            node_path, visit, settlement.outcome, settlement.output, settlement.failure
+        )
         settled = Settled(node_path, visit, tries, settlement.outcome)
         return plan.after(self._workflow.snapshot, self.history, settled)
 

@@ -154,6 +154,9 @@ class Stay:
             step = self._settle(attempt, settlement)
             if not isinstance(step, Enter) or step.node_path not in needs.timeouts_ms:
                 return step
+            if step.enters:
+                # Making its input may take time that only trio can watch.
+                return step
             needs.proposals.room_in_thread()
             attempt = self._begin(step)
         return None

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from pydantic import BaseModel
 
-from pi_workflows.authoring.context import ActionContext, CancelSignal, Context
+from pi_workflows.authoring.context import ActionContext, CancelSignal, Context, NodeResult
+from pi_workflows.authoring.nodes import AnyNode
 from pi_workflows.authoring.workflow import Workflow
+from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.definition.effects import effect_key
+from pi_workflows.definition.paths import local_name, scope_of
 from pi_workflows.runner.attempts import Attempt
 from pi_workflows.runner.history import History, Outputs
 from pi_workflows.runner.plan import Enter
 from pi_workflows.runner.updates import Updates
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What every function of one workflow sees, by that workflow's own names."""
+
+    input: BaseModel
+    outputs: Outputs
+    results: Mapping[str, NodeResult]
+    nodes: Mapping[str, AnyNode]
+
+
 class Contexts:
     """Makes the contexts of one run.
 
-    Each has an input and outputs of its own: changing them changes nothing else.
+    Each has an input and outputs of its own: changing them changes nothing else. A function of an
+    included workflow sees its own invocation of that workflow only; paths stay full.
     """
 
     def __init__(
@@ -44,35 +60,50 @@ class Contexts:
         self._input = run_input
         self._history = history
         self._updates = updates
-        self._results = MappingProxyType(history.results)
 
     def of(self, attempt: Attempt) -> Context[BaseModel]:
         """Return the context of an attempt."""
+        seen = self._seen(scope_of(attempt.node_path))
         return Context(
-            input=self._workflow.input_value(self._input),
-            outputs=Outputs(self._history.outputs),
-            results=self._results,
+            input=seen.input,
+            outputs=seen.outputs,
+            results=seen.results,
             run_id=self._run_id,
             node_path=attempt.step.node_path,
             visit=attempt.step.visit,
             attempt_number=attempt.attempt_number,
             cancel=attempt.cancel,
-            nodes=self._workflow.nodes,
+            nodes=seen.nodes,
             publisher=self._updates.publisher(attempt),
         )
 
     def before(self, step: Enter) -> Context[BaseModel]:
         """Return the context for what is computed before an attempt begins; it cannot publish."""
+        number = self._history.attempts.get(step.node_path, 0) + 1
+        return self._unpublished(step.node_path, step.visit, number)
+
+    def of_mount(self, mount: str, invocation: int) -> Context[BaseModel]:
+        """Return the context of what makes the input of an included workflow's invocation.
+
+        Args:
+            mount: The mount.
+            invocation: Which one, from 1: the context's visit.
+        """
+        return self._unpublished(mount, invocation, 1)
+
+    def _unpublished(self, path: str, visit: int, attempt_number: int) -> Context[BaseModel]:
+        """Return a context of no attempt."""
+        seen = self._seen(scope_of(path))
         return Context(
-            input=self._workflow.input_value(self._input),
-            outputs=Outputs(self._history.outputs),
-            results=self._results,
+            input=seen.input,
+            outputs=seen.outputs,
+            results=seen.results,
             run_id=self._run_id,
-            node_path=step.node_path,
-            visit=step.visit,
-            attempt_number=self._history.attempts.get(step.node_path, 0) + 1,
+            node_path=path,
+            visit=visit,
+            attempt_number=attempt_number,
             cancel=CancelSignal(),
-            nodes=self._workflow.nodes,
+            nodes=seen.nodes,
             publisher=self._updates.publisher(None),
         )
 
@@ -87,16 +118,17 @@ class Contexts:
             effect_attempt: Which try of the effect this is, from 1.
         """
         step = attempt.step
+        seen = self._seen(scope_of(step.node_path))
         return ActionContext(
-            input=self._workflow.input_value(self._input),
-            outputs=Outputs(self._history.outputs),
-            results=self._results,
+            input=seen.input,
+            outputs=seen.outputs,
+            results=seen.results,
             run_id=self._run_id,
             node_path=step.node_path,
             visit=step.visit,
             attempt_number=attempt.attempt_number,
             cancel=attempt.cancel,
-            nodes=self._workflow.nodes,
+            nodes=seen.nodes,
             publisher=self._updates.publisher(attempt),
             effect_key=effect_key(self._run_id, effect_type, step.node_path, step.visit),
             effect_attempt=effect_attempt,
@@ -109,9 +141,26 @@ class Contexts:
             node_path: The node. Its own output of an earlier visit is left out: it goes with the
                 first failed attempt of this one, and a retry asks for the same as before.
         """
+        scope, own = scope_of(node_path), local_name(node_path)
+        local = self._history.local(scope)
         outputs: dict[str, Json] = {
-            path: self._history.output(path)
-            for path in sorted(self._history.outputs)
-            if path != node_path
+            name: canonical.decode_canonical(local.outputs[name])
+            for name in sorted(local.outputs)
+            if name != own
         }
-        return {"input": self._input, "outputs": outputs}
+        return {"input": self._input_of(scope), "outputs": outputs}
+
+    def _seen(self, scope: str) -> _Seen:
+        """Return what the workflow at a mount sees."""
+        workflow = self._workflow.at(scope)
+        local = self._history.local(scope)
+        return _Seen(
+            input=workflow.input_value(self._input_of(scope)),
+            outputs=Outputs(local.outputs),
+            results=MappingProxyType(local.results),
+            nodes=workflow.nodes,
+        )
+
+    def _input_of(self, scope: str) -> Json:
+        """Return the input of the workflow at a mount: the run's, or that of its invocation."""
+        return self._history.inputs[scope] if scope else self._input

@@ -34,6 +34,7 @@ from pi_workflows.runner.contents import Contents
 from pi_workflows.runner.contexts import Contexts
 from pi_workflows.runner.ending import EXIT_LOST, leave, say
 from pi_workflows.runner.judge import Judge
+from pi_workflows.runner.mounts import Mounts
 from pi_workflows.runner.plan import Enter, Step
 from pi_workflows.runner.prompts import Prompts
 from pi_workflows.runner.proposals import Proposals
@@ -51,6 +52,7 @@ class Engine:
         workflow: Workflow[BaseModel],
         boundaries: Boundaries,
         contexts: Contexts,
+        mounts: Mounts,
         proposals: Proposals,
         contents: Contents,
         calls: Calls,
@@ -64,6 +66,7 @@ class Engine:
         self._workflow = workflow
         self._boundaries = boundaries
         self._contexts = contexts
+        self._mounts = mounts
         self._proposals = proposals
         self._contents = contents
         self._calls = calls
@@ -103,6 +106,9 @@ class Engine:
 
     async def _enter(self, step: Enter) -> Executed:
         """Execute one attempt, or several that need nothing from trio, and return what follows."""
+        unmade = await self._mounts.enter(step)
+        if unmade is not None:
+            return unmade
         timeout_ms = self._workflow.snapshot.nodes[step.node_path].timeout_ms
         if timeout_ms is None:
             computed = await self._computed_timeout(step)
@@ -174,7 +180,7 @@ class Engine:
 
     async def _computed_timeout(self, step: Enter) -> int | Settlement:
         """Return a computed budget in milliseconds, or how the attempt ends without one."""
-        timeout = self._workflow.nodes[step.node_path].timeout
+        timeout = self._workflow.node_by_path[step.node_path].timeout
         assert callable(timeout), step.node_path
         context = self._contexts.before(step)
         called = await self._calls.call(
@@ -202,7 +208,7 @@ class Engine:
 def _bursting_ms(workflow: Workflow[BaseModel]) -> dict[str, int]:
     """Return the plain compute nodes with a fixed budget: they may share a stay in a thread."""
     found: dict[str, int] = {}
-    for path, node in workflow.nodes.items():
+    for path, node in workflow.node_by_path.items():
         timeout_ms = workflow.snapshot.nodes[path].timeout_ms
         if isinstance(node, ComputeNode) and timeout_ms is not None and not is_async(node.function):
             found[path] = timeout_ms

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pi_workflows.definition.composition import entered, exhausted, exhausted_message
+from pi_workflows.definition.paths import ROOT
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, Unroutable, route
 from pi_workflows.definition.selector import NodeOutcome
@@ -22,11 +24,13 @@ class Enter:
         node_path: The node.
         visit: Which entry of that path, from 1.
         tries: The visit's settled attempts.
+        enters: The mounts that are entered anew with it, from the outermost.
     """
 
     node_path: str
     visit: int
     tries: int
+    enters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ def first(snapshot: Snapshot, history: History, resume: Resume | None) -> Step:
         left = resume.open
         return _enter(snapshot, history, Enter(left.node_path, left.visit, left.tries))
     if resume is None or resume.last is None:
-        return _enter(snapshot, history, Enter(snapshot.start_at, 1, 0))
+        start = snapshot.start_at
+        return _enter(snapshot, history, Enter(start, 1, 0, entered(ROOT, start)))
     last = resume.last
     step = after(snapshot, history, Settled(last.node_path, last.visit, last.tries, last.outcome))
     if isinstance(step, Later):
@@ -108,7 +113,7 @@ def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
         A retry of the same visit, the next node, or the run's end.
     """
     path = settled.node_path
-    failed = history.failures.get(path)
+    failed = history.failure(path)
     code = failed.code if failed is not None else None
     delay_ms = retry_delay_ms(snapshot.nodes[path], settled.outcome, settled.tries, code)
     if delay_ms is not None:
@@ -117,21 +122,24 @@ def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
     chosen = route(snapshot, path, settled.outcome, lambda: history.output(path), code)
     if isinstance(chosen, Next):
         visit = history.visits.get(chosen.node_path, 0) + 1
-        return _enter(snapshot, history, Enter(chosen.node_path, visit, 0))
+        return _enter(snapshot, history, Enter(chosen.node_path, visit, 0, chosen.enters))
     if isinstance(chosen, Unroutable):
         return Over("failed", failure=Failure.of(chosen.code, chosen.message))
     if chosen.outcome == "completed":
-        return Over("completed", output=history.outputs[path])
+        return Over("completed", output=history.content(path))
     failure = failed or Failure(code="failed", message="no reason is known")
     named = Failure.of(failure.code, f"{path}: {failure.message}")
     return Over("timed_out" if chosen.outcome == "timed_out" else "failed", failure=named)
 
 
 def _enter(snapshot: Snapshot, history: History, step: Enter) -> Step:
-    """Return the step, or the run's end when it has taken all the steps that it may."""
-    if history.step_total < snapshot.max_steps:
+    """Return the step, or the run's end when a workflow around it has taken all its steps."""
+
+    def steps(mount: str) -> int:
+        return 0 if mount in step.enters else history.step_total - history.began[mount]
+
+    spent = exhausted(snapshot, step.node_path, history.step_total, steps)
+    if spent is None:
         return step
-    message = (
-        f"the run took {snapshot.max_steps} steps, which is its limit, before {step.node_path}"
-    )
+    message = exhausted_message(spent, step.node_path)
     return Over("failed", failure=Failure.of("maxSteps", message))

@@ -25,6 +25,7 @@ from pi_workflows.runner.engine import Engine
 from pi_workflows.runner.history import History
 from pi_workflows.runner.judge import Judge
 from pi_workflows.runner.logs import Logs
+from pi_workflows.runner.mounts import Mounts
 from pi_workflows.runner.proposals import Proposals
 from pi_workflows.runner.shell import Shells
 from pi_workflows.runner.updates import Updates
@@ -76,10 +77,10 @@ class Session:
     async def _work(self, working: trio.Nursery) -> None:
         """Run the engine from where the run stands."""
         run_input = canonical.decode_canonical(await self._contents.get(self._launch.input))
-        history = History()
+        workflow = self._loaded.workflow
+        history = History.of(workflow.snapshot)
         if self._launch.resume is not None:
             await self._recall(history, self._launch.resume)
-        workflow = self._loaded.workflow
         run_id = self._launch.run_id
         updates = Updates(self._proposals, self._ending, self._clock)
         contexts = Contexts(run_id, workflow, run_input, history, updates)
@@ -105,6 +106,9 @@ class Session:
                 clock=self._clock,
             ),
             contexts=contexts,
+            mounts=Mounts(
+                workflow, history, contexts, calls=calls, judge=judge, clock=self._clock
+            ),
             proposals=self._proposals,
             contents=self._contents,
             calls=calls,
@@ -122,9 +126,15 @@ class Session:
         history.visits |= resume.visits
         history.attempts |= resume.attempts
         for path, reference in resume.outputs.items():
-            history.outputs[path] = await self._contents.get(reference)
+            history.keep(path, await self._contents.get(reference))
         for path, result in resume.results.items():
             history.note(path, result.outcome, result.error)
+        history.exited |= resume.exited or {}
+        for path, mount in (resume.mounts or {}).items():
+            if mount.steps is not None:
+                history.began[path] = resume.step_total - mount.steps
+            if mount.exit is not None and mount.output is not None:
+                history.keep_exit(path, mount.exit, await self._contents.get(mount.output))
 
     async def _serve(self, serving: trio.Nursery) -> None:
         """Take what the server sends until it closes the channel, which ends this runner."""

@@ -39,7 +39,7 @@ def history(outcome: NodeOutcome, *, path: str = "a", steps: int = 0) -> History
     """Return the history of a run whose newest attempt ended so."""
     past = History(step_total=steps, visits={"a": 1, "c": 3}, attempts={"a": 1})
     failure = None if outcome == "ok" else Failure(code="why", message="because")
-    past.settle(path, outcome, b"1" if outcome == "ok" else None, failure)
+    past.settle(path, 1, outcome, b"1" if outcome == "ok" else None, failure)
     return past
 
 
