@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
+from dataclasses import dataclass
 from typing import Final
 
 from pi_workflows.base.canonical import Json
@@ -16,6 +16,8 @@ from pi_workflows.base.errors import (
 from pi_workflows.cli.connection import ask, client
 from pi_workflows.cli.content import whole
 from pi_workflows.cli.controlling import receipt_document
+from pi_workflows.cli.deciding import ballot, decide, submission_id
+from pi_workflows.cli.decision import chosen
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.outcome import WAITING
@@ -24,31 +26,38 @@ from pi_workflows.cli.run_view import Interaction, RunView
 from pi_workflows.cli.values import json_or_text, text_reason
 from pi_workflows.client.blocking import Client
 from pi_workflows.client.feed import Feed
+from pi_workflows.definition.decision import DecisionQuestion, Response
 from pi_workflows.protocol.mirror import RunMirror
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import CheckpointAnswer
 
-_ID_HEX: Final = 32
 # What the server says of an answer that may be corrected.
 _CORRECTABLE: Final = frozenset({"answerInvalid", "valueTooLarge", "valueTooDeep"})
 
 
-def answer_run(
-    invocation: Invocation,
-    typed: str,
-    value: str | None,
-    *,
-    is_text: bool,
-    request_id: str | None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """An answer as it was typed.
+
+    Attributes:
+        value: The answer, or the choice of a decision; None asks for it on the terminal.
+        is_text: It is text in any case.
+        text: What is typed to a decision's choice.
+    """
+
+    value: str | None
+    is_text: bool = False
+    text: str | None = None
+
+
+def answer_run(invocation: Invocation, named: str, typed: Typed, *, request_id: str | None) -> int:
     """Answer a run's question.
 
     Args:
         invocation: The invocation.
-        typed: The run.
-        value: The answer as it was typed; None asks for it on the terminal.
-        is_text: It is text in any case.
+        named: The run.
+        typed: The answer.
         request_id: The only request that may be answered.
 
     Returns:
@@ -61,36 +70,58 @@ def answer_run(
         Refused: Its model refuses the answer; the request stays open.
     """
     answer: Json = None
-    if value is not None:
-        answer = json_or_text(value, field="VALUE", is_text=is_text)
+    if typed.value is not None:
+        answer = json_or_text(typed.value, field="VALUE", is_text=typed.is_text)
     elif not invocation.output.can_ask:
         raise WrongUsage(
             "Missing argument 'VALUE'.",
             field="VALUE",
-            hint=f"What is asked: pi-workflows show {typed}",
+            hint=f"What is asked: pi-workflows show {named}",
         )
     with client(invocation) as server:
-        run_id = run_id_of(server, typed)
+        run_id = run_id_of(server, named)
         view = RunView.parse(ask(server, Operation.VIEW_RUN_GET, {}, run_id=run_id).receipt)
         request = _pending(view, request_id)
-        if value is None:
-            reply = interview(invocation, server, view, request)
-            if reply is None:
+        is_decision = request.kind == "decision"
+        if typed.text is not None and not is_decision:
+            raise WrongUsage("--input belongs to the choice of a decision.", field="--input")
+        if typed.value is None:
+            found = interview(invocation, server, view, request)
+            if found is None:
                 invocation.output.note(f"{run_id} still waits for its answer.")
                 return WAITING
+            reply = found
+        elif is_decision:
+            choice, text = typed.value, typed.text
+            reply = _decide(invocation, server, view, request, choice=choice, text=text)
         else:
-            try:
-                reply = _submit(server, run_id, request, answer, invocation.key)
-            except Refused as error:
-                if error.reason_code in _CORRECTABLE and not is_text:
-                    error.hint = error.hint or text_reason(value)
-                raise
+            reply = _answer(invocation, server, request, typed, answer, run_id=run_id)
     if invocation.is_json:
-        invocation.output.document(receipt_document(Operation.CHECKPOINT_ANSWER, reply))
+        operation = Operation.DECISION_ANSWER if is_decision else Operation.CHECKPOINT_ANSWER
+        invocation.output.document(receipt_document(operation, reply))
     else:
         invocation.output.line(f"{run_id} has its answer and goes on.")
         invocation.output.note(f"Follow it: pi-workflows watch {run_id}")
     return 0
+
+
+def _answer(
+    invocation: Invocation,
+    server: Client,
+    request: Interaction,
+    typed: Typed,
+    answer: Json,
+    *,
+    run_id: str,
+) -> Reply:
+    """Send an answer; one that its model refuses may have been taken for what it is not."""
+    assert typed.value is not None, "an answer is given"
+    try:
+        return _submit(server, run_id, request, answer, invocation.key)
+    except Refused as error:
+        if error.reason_code in _CORRECTABLE and not typed.is_text:
+            error.hint = error.hint or text_reason(typed.value)
+        raise
 
 
 def interview(
@@ -111,6 +142,8 @@ def interview(
         RevisionConflict: Another answer came first, or the run has ended.
         Unavailable: As `Client.request`.
     """
+    if request.kind == "decision":
+        return _asked_to_decide(invocation, server, view, request)
     contract = whole(server, view.run_id, request.contract)
     with server.watch_run(view.run_id) as feed:
         talk = Interview(invocation.output, contract, lambda: _typed(server, feed, request))
@@ -125,6 +158,35 @@ def interview(
                     raise
                 talk.refused(error.message)
     return None
+
+
+def _asked_to_decide(
+    invocation: Invocation, server: Client, view: RunView, request: Interaction
+) -> Reply | None:
+    """Ask the person at the terminal for a decision; raises as `interview` and `decide`."""
+    with server.watch_run(view.run_id) as feed:
+
+        def choose(question: DecisionQuestion) -> Response | None:
+            return ballot(invocation.output, question, lambda: _typed(server, feed, request))
+
+        return decide(server, view, request, choose, key=invocation.key)
+
+
+def _decide(
+    invocation: Invocation,
+    server: Client,
+    view: RunView,
+    request: Interaction,
+    *,
+    choice: str,
+    text: str | None,
+) -> Reply:
+    """Decide what the command line says: a choice, and what is typed to it."""
+    reply = decide(
+        server, view, request, lambda question: chosen(question, choice, text), key=invocation.key
+    )
+    assert reply is not None, "a choice that is given leaves nothing open"
+    return reply
 
 
 def _typed(server: Client, feed: Feed[RunMirror], request: Interaction) -> bool:
@@ -176,7 +238,7 @@ def _submit(server: Client, run_id: str, request: Interaction, value: Json, key:
         )
     answer = CheckpointAnswer(
         request_id=request.request_id,
-        submission_id=_submission_id(request.request_id, key),
+        submission_id=submission_id(request.request_id, key),
         input=value,
     )
     return ask(
@@ -187,9 +249,3 @@ def _submit(server: Client, run_id: str, request: Interaction, value: Json, key:
         expected_revision=request.revision,
         key=key,
     )
-
-
-def _submission_id(request_id: str, key: str) -> str:
-    """Return the identity of an answer: the same again when it is repeated under its key."""
-    digest = hashlib.sha256(f"{request_id}\0{key}".encode()).hexdigest()
-    return f"submission-{digest[:_ID_HEX]}"

@@ -13,6 +13,7 @@ from pi_workflows.cli.commands import (
     control,
     effects,
     following,
+    operator,
     runs,
     servers,
     starts,
@@ -74,10 +75,14 @@ def _tree() -> typer.Typer:
     state.declare(state_commands)
     audit.declare(audit_commands)
     servers.declare(server_commands)
+    operator_commands = _group()
+    operator.declare(operator_commands)
+    needs_command(operator_commands, "Look after the passphrase that proves a person.")
     needs_command(state_commands, "Look after the stored state.")
     needs_command(audit_commands, "Look into a database that no server has open.")
     needs_command(server_commands, "Start, stop and look at the server.")
     root.add_typer(effect_commands, name="effects", rich_help_panel=RUNS)
+    root.add_typer(operator_commands, name="operator", rich_help_panel=STATE)
     root.add_typer(server_commands, name="server", rich_help_panel=STATE)
     root.add_typer(state_commands, name="state", rich_help_panel=STATE)
     root.add_typer(audit_commands, name="audit", rich_help_panel=STATE)

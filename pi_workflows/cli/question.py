@@ -10,6 +10,7 @@ from typing import Final
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import PayloadInvalid, RevisionConflict, WrongUsage
+from pi_workflows.cli.decision import decision_example, decision_lines, question_of
 from pi_workflows.cli.escaping import escaped, escaped_lines
 from pi_workflows.cli.form import Field, fields_of
 from pi_workflows.cli.outline import value_lines
@@ -35,6 +36,10 @@ def question_lines(contract: Json) -> Iterator[str]:
     Args:
         contract: The request's contract, fetched.
     """
+    question = question_of(contract)
+    if question is not None:
+        yield from map(escaped, decision_lines(question))
+        return
     members = contract if isinstance(contract, dict) else {}
     summary = members.get("summary")
     yield from escaped_lines(summary) if isinstance(summary, str) else ("An answer is needed.",)
@@ -45,6 +50,8 @@ def question_lines(contract: Json) -> Iterator[str]:
 
 def schema_lines(contract: Json) -> Iterator[str]:
     """Yield what an answer has to look like; nothing when any value will do."""
+    if question_of(contract) is not None:
+        return
     schema = contract.get("answerSchema") if isinstance(contract, dict) else None
     if schema is None:
         return
@@ -63,8 +70,12 @@ def answer_example(contract: Json) -> str:
         contract: The request's contract, fetched.
 
     Returns:
-        An object of what must be there, or `VALUE` where the schema does not tell one.
+        An object of what must be there, or `VALUE` where the schema does not tell one; of a
+        decision its first choice.
     """
+    question = question_of(contract)
+    if question is not None:
+        return decision_example(question)
     schema = contract.get("answerSchema") if isinstance(contract, dict) else None
     fields = fields_of(schema)
     if fields is None:
@@ -149,21 +160,38 @@ class Interview:
 
     def _read(self, prompt: str, *, may_be_empty: bool = False) -> str | None:
         """Read one line that says something; None at the end of the input."""
-        while True:
-            sys.stderr.write(f"{escaped(prompt)}> ")
-            sys.stderr.flush()
-            if not self._wait():
-                sys.stderr.write("\n")
-                raise RevisionConflict(
-                    "The question is closed: it was answered elsewhere, or its run has ended.",
-                    code="requestChanged",
-                )
-            line = sys.stdin.readline()
-            if not line:
-                sys.stderr.write("\n")
-                return None
-            if line.strip() or may_be_empty:
-                return line.strip()
+        return typed_line(prompt, self._wait, may_be_empty=may_be_empty)
+
+
+def typed_line(prompt: str, wait: Callable[[], bool], *, may_be_empty: bool = False) -> str | None:
+    """Read one line from the person at the terminal.
+
+    Args:
+        prompt: What is asked for.
+        wait: As `Interview`.
+        may_be_empty: Whether a line without anything is an answer.
+
+    Returns:
+        The line without its ends; None at the end of the input.
+
+    Raises:
+        RevisionConflict: `requestChanged`: the question has closed.
+    """
+    while True:
+        sys.stderr.write(f"{escaped(prompt)}> ")
+        sys.stderr.flush()
+        if not wait():
+            sys.stderr.write("\n")
+            raise RevisionConflict(
+                "The question is closed: it was answered elsewhere, or its run has ended.",
+                code="requestChanged",
+            )
+        line = sys.stdin.readline()
+        if not line:
+            sys.stderr.write("\n")
+            return None
+        if line.strip() or may_be_empty:
+            return line.strip()
 
 
 def _value(typed: str) -> Json:

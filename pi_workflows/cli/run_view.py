@@ -63,6 +63,15 @@ class Interaction(_Part):
     created_at: int
 
 
+class HumanDecision(_Part):
+    """What only a person decides. Times are ms since the epoch."""
+
+    decision_id: str
+    title: str
+    audience: str
+    deadline_at: int | None = None
+
+
 class Source(_Part):
     """Where the workflow came from."""
 
@@ -89,6 +98,7 @@ class State(_Part):
     waiting_on: str | None = None
     status_detail: str | None = None
     interaction: Interaction | None = None
+    human_decision: HumanDecision | None = None
     final_output: AnyJson = None
     error: AnyJson = None
 
@@ -119,6 +129,26 @@ class TraceItem(_Part):
     node_id: str | None = None
     attempt_id: str | None = None
     payload: dict[str, AnyJson] = {}
+
+
+class SessionEntry(_Part):
+    """An entry of a captured session, as Pi wrote it."""
+
+    seq: int
+    at: int
+    entry: AnyJson = None
+
+
+class SessionEvent(_Part):
+    """An event of a captured session."""
+
+    seq: int
+    at: int
+    type: str
+    node_id: str | None = None
+    message_id: str | None = None
+    tool_call_id: str | None = None
+    payload: AnyJson = None
 
 
 class TracePage(_Part):

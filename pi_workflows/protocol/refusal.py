@@ -19,7 +19,7 @@ from pi_workflows.base.errors import (
 )
 from pi_workflows.base.limits import FIELD_CHARS_MAX
 from pi_workflows.protocol.envelope import Response
-from pi_workflows.protocol.wire import Many, Maybe, Text, WireModel, error_line
+from pi_workflows.protocol.wire import JsonObject, Many, Maybe, Text, WireModel, error_line
 
 _ERRORS: Final[Mapping[Outcome, type[Refused | Unavailable]]] = {
     Outcome.REJECTED: Refused,
@@ -48,6 +48,8 @@ class Refusal(WireModel):
     field: Maybe[Text] = None
     hint: Maybe[Text] = None
     problems: Maybe[Many[ProblemItem]] = None
+    decision: Maybe[JsonObject] = None
+    """What was decided, for whoever came too late to decide it."""
 
     @classmethod
     def of(cls, error: Refused | Unavailable) -> Refusal:

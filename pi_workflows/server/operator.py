@@ -17,7 +17,7 @@ from pi_workflows.base.limits import (
 )
 from pi_workflows.base.units import MS_PER_SECOND, NS_PER_MS
 from pi_workflows.server.log import ServerLog
-from pi_workflows.server.operator_key import missing, read_key, wrong
+from pi_workflows.server.operator_key import read_key, require_key, wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,7 @@ class Operator:
             LimitExceeded: `operatorThrottled`: there were too many attempts just now.
             AuthorityDenied: `operatorMissing`, `operatorUnsafe`, `passphraseWrong`.
         """
-        key = read_key(self._file)
-        if key is None:
-            raise missing()
+        key = require_key(self._file)
         await self._take_turn()
         if not await trio.to_thread.run_sync(key.verifies, passphrase):
             self._failed()
@@ -85,8 +83,7 @@ class Operator:
 
         Raises AuthorityDenied (`operatorMissing` or `operatorUnsafe`).
         """
-        if read_key(self._file) is None:
-            raise missing()
+        require_key(self._file)
 
     async def _take_turn(self) -> None:
         """Wait for the next second; refuse who would wait longer."""

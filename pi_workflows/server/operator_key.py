@@ -130,6 +130,20 @@ def read_key(file: Path) -> OperatorKey | None:
         raise _unsafe(file, "it holds no key") from None
 
 
+def require_key(file: Path) -> OperatorKey:
+    """Return the operator's key. Raises AuthorityDenied (`operatorMissing`, `operatorUnsafe`)."""
+    key = read_key(file)
+    if key is None:
+        raise missing()
+    return key
+
+
+def require_none(file: Path) -> None:
+    """Refuse where there is a key. Raises TransitionDenied (`operatorExists`)."""
+    if read_key(file) is not None:
+        raise _exists(file)
+
+
 def create_key(file: Path, passphrase: str) -> OperatorKey:
     """Store the key of a passphrase where there is none yet.
 
@@ -163,10 +177,7 @@ def change_key(file: Path, old: str, new: str) -> OperatorKey:
         LimitExceeded: `passphraseLength`.
         Refused: `operatorUnwritable`: the disk refuses it.
     """
-    held = read_key(file)
-    if held is None:
-        raise missing()
-    if not held.verifies(old):
+    if not require_key(file).verifies(old):
         raise wrong()
     key = OperatorKey.new(new)
     _store(file, key, replaces=True)
@@ -217,11 +228,7 @@ def _store(file: Path, key: OperatorKey, *, replaces: bool) -> None:
         else:
             file.hardlink_to(scratch)
     except FileExistsError:
-        raise TransitionDenied(
-            f"There is an operator already: {file}",
-            code="operatorExists",
-            hint="Change the passphrase with: pi-workflows operator init --change",
-        ) from None
+        raise _exists(file) from None
     except OSError as error:
         raise Refused(
             f"{file} cannot be written: {error.strerror}.", code="operatorUnwritable"
@@ -239,6 +246,15 @@ def _sync(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _exists(file: Path) -> TransitionDenied:
+    """Return the refusal of a second key."""
+    return TransitionDenied(
+        f"There is an operator already: {file}",
+        code="operatorExists",
+        hint="Change the passphrase with: pi-workflows operator init --change",
+    )
 
 
 def _unsafe(file: Path, why: str) -> AuthorityDenied:

@@ -53,6 +53,12 @@ _PAYLOADS: Final[dict[Operation, dict[str, Json]]] = {
     Operation.RUN_STATUS: {},
     Operation.RUN_LIST: {"limit": 50},
     Operation.CHECKPOINT_ANSWER: {"requestId": "r", "submissionId": "s", "input": {"ok": True}},
+    Operation.DECISION_ANSWER: {
+        "requestId": "r",
+        "submissionId": "s",
+        "response": {"choice": "replan", "input": {"how": "smaller"}},
+    },
+    Operation.OPERATOR_PROVE: {"passphrase": "a long one"},
     Operation.VIEW_RUNS_WATCH: {"subscriptionId": "s", "limit": 50},
     Operation.VIEW_RUNS_PAGE: {
         "cursor": 50,
@@ -266,6 +272,10 @@ _BAD: Final[list[tuple[Operation, dict[str, Json], str]]] = [
     (Operation.RUN_LIST, {"limit": PAGE_ITEMS_MAX + 1}, "limit"),
     (Operation.RUN_LIST, {"limit": "5"}, "limit"),
     (Operation.CHECKPOINT_ANSWER, {"requestId": ""}, "requestId"),
+    (Operation.DECISION_ANSWER, {"response": {"choice": 1}}, "response.choice"),
+    (Operation.DECISION_ANSWER, {"response": {"choice": "a", "by": "b"}}, "response.by"),
+    (Operation.OPERATOR_PROVE, {"passphrase": ""}, "passphrase"),
+    (Operation.OPERATOR_PROVE, {"passphrase": "x" * 1_025}, "passphrase"),
     (Operation.VIEW_RUNS_PAGE, {"filter": {"status": "unknown"}}, "filter.status"),
     (Operation.VIEW_RUNS_PAGE, {"filter": {"runIdPrefix": ""}}, "filter.runIdPrefix"),
     (Operation.VIEW_RUN_WATCH, {"subscriptionId": "x" * 257}, "subscriptionId"),

@@ -20,6 +20,11 @@ REPORT: dict[str, Json] = {
 PAYLOADS: dict[Operation, dict[str, Json]] = {
     Operation.RUN_RESTART: {},
     Operation.CHECKPOINT_ANSWER: {"requestId": "r", "submissionId": "s"},
+    Operation.DECISION_ANSWER: {
+        "requestId": "r",
+        "submissionId": "s",
+        "response": {"choice": "go"},
+    },
     Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: REPORT,
     Operation.SESSION_RECORD: {
         "action": "capture",

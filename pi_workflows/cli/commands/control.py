@@ -22,6 +22,7 @@ def declare(app: typer.Typer) -> None:
             'answer repo-health-k3 \'{"decision": "accept"}\'',
             "answer repo-health-k3 @answer.json",
             "answer release-7 --text 'ship it'",
+            "answer release-7 replan --input 'smaller steps'",
         ),
     )(answer)
     command(app, "pause", panel=RUNS, examples=("pause repo-health-k3",))(pause)
@@ -37,7 +38,7 @@ def answer(
     value: Annotated[
         str | None,
         typer.Argument(
-            metavar="VALUE|@FILE|-",
+            metavar="VALUE|@FILE|-|CHOICE",
             help="The answer: JSON if it can be read as such, else text. On a terminal it may be"
             " left out: you are asked.",
         ),
@@ -45,15 +46,24 @@ def answer(
     text: Annotated[
         bool, typer.Option("--text", help="Take VALUE as text, never as JSON.")
     ] = False,
+    text_input: Annotated[
+        str | None,
+        typer.Option("--input", metavar="TEXT", help="What belongs to the choice of a decision."),
+    ] = None,
     request: Annotated[
         str | None,
         typer.Option("--request", metavar="ID", help="Answer this request and no other one."),
     ] = None,
 ) -> int:
-    """Answer the question that a run asks; the same run goes on."""
-    from pi_workflows.cli.answering import answer_run
+    """Answer the question that a run asks; the same run goes on.
 
-    return answer_run(invocation, run, value, is_text=text, request_id=request)
+    A decision that only a person makes is answered with one of its choices. It is shown at the
+    terminal first, and the operator's passphrase is asked for there.
+    """
+    from pi_workflows.cli.answering import Typed, answer_run
+
+    typed = Typed(value, is_text=text, text=text_input)
+    return answer_run(invocation, run, typed, request_id=request)
 
 
 def pause(invocation: Invocation, *, run: RunArgument) -> int:
