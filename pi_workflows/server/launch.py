@@ -166,9 +166,11 @@ def _named(facts: LaunchFacts) -> tuple[Ref, ...]:
     """Return every value of a launch."""
     if facts.resume is None:
         return (facts.run_input,)
+    mounts = (facts.resume.mounts or {}).values()
+    left = tuple(mount.output for mount in mounts if mount.output is not None)
     opened = facts.resume.open
     accepted = (opened.accepted,) if opened is not None and opened.accepted is not None else ()
-    return (facts.run_input, *facts.resume.outputs.values(), *accepted)
+    return (facts.run_input, *facts.resume.outputs.values(), *left, *accepted)
 
 
 class RunnerProgram:

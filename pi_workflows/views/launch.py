@@ -27,6 +27,7 @@ from pi_workflows.protocol.content import BlobRef, JsonRef, Ref
 from pi_workflows.protocol.proposals import Failure
 from pi_workflows.protocol.runner import Last, Mount, NodeResult, OpenVisit, Resume
 from pi_workflows.views.heads import Head, HeadValue, head_values, node_heads
+from pi_workflows.views.launch_mounts import composed, mount_states
 from pi_workflows.views.value import Value
 
 SQL: Final = load(__package__, "launch.sql")
@@ -237,7 +238,10 @@ def _resume(
     """Return what the run did before this launch."""
     snapshot = read.document(Snapshot.parse, row.definition_hash)
     heads = node_heads(read, row.run_id, snapshot.nodes)
-    values = head_values(read, heads)
+    last = _last(read, row.run_id)
+    left = answered or _closed(read, row.run_id) or _interrupted(read, row.run_id, heads)
+    told = composed(read, row.run_id, snapshot, left, last)
+    values = head_values(read, filter(told.sees_head, heads))
     outputs = {value.node_path: value.output for value in values}
     return Resume(
         run_revision=row.run_revision,
@@ -248,8 +252,10 @@ def _resume(
             path: inline.ref(output) for path, output in outputs.items() if output is not None
         },
         results={value.node_path: _result(read, value, inline) for value in values},
-        last=_last(read, row.run_id),
-        open=answered or _closed(read, row.run_id) or _interrupted(read, row.run_id, heads),
+        mounts=mount_states(read, snapshot, told, total, inline.ref) or None,
+        exited=told.exited or None,
+        last=last,
+        open=left,
     )
 
 

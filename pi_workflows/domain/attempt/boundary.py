@@ -8,13 +8,14 @@ from typing import Final, Literal
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import decode
-from pi_workflows.base.errors import LimitExceeded, TransitionDenied
+from pi_workflows.base.errors import TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.base.units import NS_PER_MS
 from pi_workflows.definition.retry import retry_delay_ms
 from pi_workflows.definition.route import Next, route
 from pi_workflows.definition.snapshot import Node, Snapshot
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted
+from pi_workflows.domain.attempt.invocations import require_steps
 from pi_workflows.domain.decision.state import is_resolved_as
 from pi_workflows.domain.effect import state as effects
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
@@ -179,7 +180,7 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
     Raises:
         NotFound: There is no such run.
         TransitionDenied: It has ended, an attempt is open, or another node, visit or number is due.
-        LimitExceeded: `maxSteps`, the run has taken all its steps.
+        LimitExceeded: `maxSteps`, the run or an included workflow has taken all its steps.
     """
     state = working_run(read, command.run_id)
     if open_attempt(read, command.run_id) is not None:
@@ -200,10 +201,8 @@ def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decide
     key = ids.attempt_id(command.run_id, due.node_path, due.attempt_number)
     if command.attempt_id != key:
         raise TransitionDenied("The attempt ID is not the derived one.", code="attemptMismatch")
-    if step is not None and step.step_index + 1 >= snapshot.max_steps:
-        raise LimitExceeded(
-            f"The run took {snapshot.max_steps} steps, which is its limit.", code="maxSteps"
-        )
+    taken = step.step_index + 1 if step is not None else 0
+    require_steps(read, state.run_id, snapshot, due.node_path, taken)
     scope = bound_scope(read, state.run_id, snapshot, due.node_path, command.settings)
     bound = scope.binding if scope is not None else None
     is_news = scope is not None and bound != command.settings
