@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
@@ -14,6 +14,8 @@ from pi_workflows.kernel.order import Answer
 from pi_workflows.store.records import Permit
 from tests.kernel.harness import Harness, begin, definition
 
+Terms: TypeAlias = dict[str, Json] | None
+"""What a decision has of a deadline."""
 RUN: Final = "run-1"
 PERSON: Final = Actor("human", "operator:key-1")
 POLICY: Final = Actor("policy", "host-1")
@@ -35,25 +37,25 @@ DEFAULT: Final[dict[str, Json]] = {
 EXPIRY: Final[dict[str, Json]] = {"expiresMs": 600_000}
 
 
-def policy(**more: Json) -> dict[str, Json]:
+def policy(terms: Terms = None) -> dict[str, Json]:
     """Return what a definition declares of a decision."""
-    return {"audience": "operator", "choices": CHOICES, **more}
+    return {"audience": "operator", "choices": CHOICES, **(terms or {})}
 
 
-def gated(**more: Json) -> Blob:
+def gated(terms: Terms = None) -> Blob:
     """Return a definition whose only node asks a person."""
     gate: dict[str, Json] = {
         "type": "checkpoint",
         "timeoutMs": 0,
         "summary": "Go on?",
-        "humanDecision": policy(**more),
+        "humanDecision": policy(terms),
     }
     return definition({"gate": gate})
 
 
-def decided_by(**more: Json) -> Blob:
+def decided_by(terms: Terms = None) -> Blob:
     """Return a definition that asks, acts as it was told to, and reports."""
-    gate: dict[str, Json] = {"type": "checkpoint", "timeoutMs": 0, "humanDecision": policy(**more)}
+    gate: dict[str, Json] = {"type": "checkpoint", "timeoutMs": 0, "humanDecision": policy(terms)}
     deploy: dict[str, Json] = {
         "type": "action",
         "actionForm": "function",
@@ -75,7 +77,7 @@ def decided_by(**more: Json) -> Blob:
     )
 
 
-def question(subject: Json = PLAN, **more: Json) -> Blob:
+def question(subject: Json = PLAN, terms: Terms = None) -> Blob:
     """Return the contract with which a node asks a person."""
     return Blob.json(
         {
@@ -83,7 +85,7 @@ def question(subject: Json = PLAN, **more: Json) -> Blob:
             "kind": "decision",
             "summary": "Deploy v1?",
             "decision": {
-                **policy(**more),
+                **policy(terms),
                 "title": "Deploy v1?",
                 "subject": subject,
                 "presentation": {
@@ -96,10 +98,10 @@ def question(subject: Json = PLAN, **more: Json) -> Blob:
     )
 
 
-def asks(subject: Json = PLAN, *, number: int = 1, **more: Json) -> WaitForInput:
+def asks(subject: Json = PLAN, *, number: int = 1, terms: Terms = None) -> WaitForInput:
     """Return the command with which the gate asks."""
     key = ids.attempt_id(RUN, "gate", number)
-    return WaitForInput(RUN, key, "decision", question(subject, **more))
+    return WaitForInput(RUN, key, "decision", question(subject, terms))
 
 
 def request_of(number: int = 1) -> str:
@@ -134,11 +136,11 @@ def closing(number: int = 1) -> CloseDecision:
     return CloseDecision(RUN, decision_of(number))
 
 
-def asked(bench: Harness, **more: Json) -> Permit:
+def asked(bench: Harness, terms: Terms = None) -> Permit:
     """Bring a run to where it asks."""
-    permit = bench.launch(workflow=gated(**more))
+    permit = bench.launch(workflow=gated(terms))
     bench.do(begin("gate", node_type="checkpoint"), permit=permit)
-    bench.do(asks(**more), permit=permit)
+    bench.do(asks(terms=terms), permit=permit)
     return permit
 
 

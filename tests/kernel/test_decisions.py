@@ -69,10 +69,11 @@ def request_status(bench: Harness, number: int = 1) -> object:
 
 def test_the_request_names_all_that_is_asked_by_digest(bench: Harness) -> None:
     """Subject, presentation, choices and default are values of their own; one digest covers all."""
-    asked(bench, **DEFAULT)
+    asked(bench, DEFAULT)
     (row,) = bench.dump("human_decisions")
     with bench.store.snapshot() as read:
-        request = read.blob(bytes(row[13]))  # type: ignore[arg-type] # a digest
+        assert isinstance(row[13], bytes)
+        request = read.blob(row[13])
         document = decode(request)
         assert isinstance(document, dict)
         subject = read.blob(bytes.fromhex(str(document["subjectDigest"])))
@@ -217,7 +218,7 @@ def test_case_19_human_timeout_and_cancel_race(
     bench: Harness, order: tuple[str, ...], *, has_default: bool
 ) -> None:
     """One winner in every order; a deadline with a default never becomes an expiry."""
-    asked(bench, **(DEFAULT if has_default else EXPIRY))
+    asked(bench, DEFAULT if has_default else EXPIRY)
     for name in order:
         _MOVES[name](bench)
     by_policy = (
@@ -235,7 +236,7 @@ def test_case_19_human_timeout_and_cancel_race(
 
 def test_nobody_wins_as_a_person_after_the_deadline(bench: Harness) -> None:
     """Not even before the server has noticed that it is over; a moment earlier is in time."""
-    asked(bench, **DEFAULT)
+    asked(bench, DEFAULT)
     bench.clock.advance_ms(10 * MINUTE_MS - 1)
     early = bench.answer(closing(), actor=POLICY)
     assert (early.outcome, early.code) == (Outcome.REJECTED, "decisionNotDue")
@@ -253,7 +254,7 @@ def test_nobody_wins_as_a_person_after_the_deadline(bench: Harness) -> None:
 
 def test_the_last_moment_is_a_persons(bench: Harness) -> None:
     """An answer a millisecond before the deadline decides, and the deadline changes nothing."""
-    asked(bench, **DEFAULT)
+    asked(bench, DEFAULT)
     bench.clock.advance_ms(10 * MINUTE_MS - 1)
     bench.do(given("go"), actor=PERSON)
     bench.clock.advance_ms(1)
@@ -263,7 +264,7 @@ def test_the_last_moment_is_a_persons(bench: Harness) -> None:
 
 def test_a_decision_expires_and_its_node_times_out(bench: Harness) -> None:
     """Without a default nobody decides: the question closes, and a runner records it."""
-    asked(bench, **EXPIRY)
+    asked(bench, EXPIRY)
     bench.clock.advance_ms(10 * MINUTE_MS)
     answer = bench.do(closing(), actor=POLICY)
     assert [event.fact.type for event in answer.events] == [
@@ -340,7 +341,8 @@ def test_case_20_a_forged_decision_is_held_to_the_stored_one(bench: Harness) -> 
     assert candidates(bench) == [("submission-s1", "human", "rejected")]
     bench.do(given("go", name="s2"), actor=PERSON)
     permit = bench.relaunch()
-    for output in ({"choice": "stop"}, {"choice": "go", "by": "operator"}, "go"):
+    outputs: list[Json] = [{"choice": "stop"}, {"choice": "go", "by": "operator"}, "go"]
+    for output in outputs:
         forged = bench.answer(end("gate", output), permit=permit)
         assert (forged.outcome, forged.code) == (Outcome.REJECTED, "outputMismatch")
     bench.do(end("gate", {"choice": "go"}), permit=permit)
@@ -379,7 +381,7 @@ def test_a_deadline_fires_while_paused_and_the_run_waits(
     bench: Harness, more: dict[str, Json]
 ) -> None:
     """The decision closes in time; what follows of it waits for the resume."""
-    asked(bench, **more)
+    asked(bench, more)
     bench.do(PauseRun(RUN))
     bench.clock.advance_ms(10 * MINUTE_MS)
     bench.do(closing(), actor=POLICY)
@@ -397,10 +399,10 @@ def messages(bench: Harness) -> list[tuple[object, object, object]]:
 @pytest.mark.parametrize("ending", ["decided", "expired", "cancelled"])
 def test_case_22_a_session_is_told_once_of_a_decision(bench: Harness, ending: str) -> None:
     """One message, whatever pauses there are; it goes when there is nothing to decide any more."""
-    bench.do(bench.start(workflow=gated(**EXPIRY), session="session-1"))
+    bench.do(bench.start(workflow=gated(EXPIRY), session="session-1"))
     permit = bench.relaunch()
     bench.do(begin("gate", node_type="checkpoint"), permit=permit)
-    bench.do(asks(**EXPIRY), permit=permit)
+    bench.do(asks(terms=EXPIRY), permit=permit)
     bench.do(PauseRun(RUN))
     bench.do(ResumeRun(RUN))
     assert messages(bench) == [("decision", decision_of(), "pending")]
