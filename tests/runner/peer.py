@@ -48,7 +48,6 @@ from pi_workflows.protocol.runner import (
     Launch,
     LaunchLimits,
     Log,
-    Mount,
     Ready,
     Result,
     Resume,
@@ -56,6 +55,7 @@ from pi_workflows.protocol.runner import (
     decode_from_runner,
     encode,
 )
+from pi_workflows.runner.sources import mounts_of
 
 RUN_ID = "test-run"
 # Nothing here takes that long; it is what a hang costs.
@@ -78,6 +78,7 @@ def launch_of(
     resume: Resume | None = None,
     ahead_max: int = 16,
     input_ref: Ref | None = None,
+    mode: str = "headless",
 ) -> Launch:
     """Return the launch of a workflow file as the resolver would have described it."""
     loaded = load(path)
@@ -89,10 +90,10 @@ def launch_of(
         tag="start" if resume is None else "resume",
         project_path=str(path.parent),
         source_files=loaded.source_files,
-        mounts=(Mount(mount="", source=loaded.source),),
+        mounts=mounts_of(loaded),
         definition_digest=loaded.workflow.digest,
         input=input_ref or JsonRef(value=run_input),
-        launch_options={},
+        launch_options={"executionMode": mode},
         resume=resume,
         limits=LaunchLimits(output_bytes_max=8 * 1024 * 1024, proposals_ahead_max=ahead_max),
     )
