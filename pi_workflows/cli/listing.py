@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.errors import RevisionConflict, Unavailable
 from pi_workflows.base.units import NS_PER_MS
+from pi_workflows.base.vocabulary import DisplayStatus
 from pi_workflows.cli.connection import ask, client
 from pi_workflows.cli.failure import INTERRUPTED
 from pi_workflows.cli.invocation import Invocation
@@ -25,7 +26,6 @@ from pi_workflows.client.blocking import Client
 from pi_workflows.protocol.envelope import EventKind
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.views import (
-    DisplayStatus,
     RunFilter,
     RunListPage,
     SubscriptionFailure,
@@ -54,7 +54,7 @@ class Listing:
         deadline: Seconds to follow; None without end.
     """
 
-    status: str | None
+    status: DisplayStatus | None
     project: Path | None
     limit: int
     cursor: int
@@ -73,8 +73,7 @@ def list_runs(invocation: Invocation, asked: Listing) -> int:
         Unavailable: As `Client.request`.
     """
     where = RunFilter(
-        # The command line offers these statuses and no other one.
-        status=cast("DisplayStatus | None", asked.status),
+        status=asked.status,
         project_path=None if asked.project is None else project_path(asked.project),
     )
     with client(invocation) as server:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import ProtocolViolation
+from pi_workflows.base.vocabulary import PageKind, WindowKind
 from pi_workflows.cli.connection import ask
 from pi_workflows.cli.content import whole
 from pi_workflows.cli.invocation import Invocation
@@ -19,13 +20,20 @@ from pi_workflows.cli.output import Output
 from pi_workflows.cli.picture import Scene, failure_line, status_span
 from pi_workflows.cli.progress import progress_line
 from pi_workflows.cli.reader import Reader
-from pi_workflows.cli.run_view import GraphStep, TraceItem, Update
+from pi_workflows.cli.run_view import (
+    GraphStep,
+    SessionEntry,
+    SessionEvent,
+    TraceItem,
+    Update,
+)
+from pi_workflows.cli.session_pages import write_entries, write_session_events
 from pi_workflows.cli.source import Source, source
 from pi_workflows.cli.table import Cell, write_table
 from pi_workflows.cli.trace import Columns, change_lines, described
 from pi_workflows.cli.trace_pages import errors_of
 from pi_workflows.protocol.operations import Operation
-from pi_workflows.protocol.views import PageKind, RunPage, ViewPage, WindowKind
+from pi_workflows.protocol.views import RunPage, ViewPage
 from pi_workflows.protocol.wire import AnyJson
 
 T = TypeVar("T", bound=BaseModel)
@@ -50,12 +58,14 @@ class _Kind(NamedTuple):
 
     Attributes:
         noun: What one item of it is called.
+        nouns: What several are called.
         first: The number of the first item of all.
         around: The kind of page in which one goes on from here.
         write: Writes the items.
     """
 
     noun: str
+    nouns: str
     first: int
     around: WindowKind
     write: Callable[[Output, Reader, RunPage], None]
@@ -120,11 +130,11 @@ def _conclude(output: Output, asked: Source, page: RunPage, kind: _Kind) -> None
     """Say which part of all was shown, and how the parts beside it are."""
     end = page.start + len(page.items)
     if not page.items:
-        output.note(f"No {kind.noun}s.")
+        output.note(f"No {kind.nouns}.")
         return
     first, last = page.start + kind.first, end - 1 + kind.first
-    shown = f"{kind.noun} {first:,}" if first == last else f"{kind.noun}s {first:,} to {last:,}"
-    output.note(f"{shown.capitalize()}; the run has {plural(page.total, kind.noun)}.")
+    shown = f"{kind.noun} {first:,}" if first == last else f"{kind.nouns} {first:,} to {last:,}"
+    output.note(f"{shown.capitalize()}; the run has {plural(page.total, kind.noun, kind.nouns)}.")
     command = f"pi-workflows show {page.run_id} --page {kind.around} --cursor"
     if page.start > 0:
         output.note(f"Before: {command} {page.start - 1}{asked.option}")
@@ -199,6 +209,16 @@ def _write_updates(output: Output, _reader: Reader, page: RunPage) -> None:
     write_table(output, _UPDATE_HEADINGS, rows, numbers=frozenset({"seq"}))
 
 
+def _write_entries(output: Output, _reader: Reader, page: RunPage) -> None:
+    """Write what was captured of what sessions said."""
+    write_entries(output, _items(SessionEntry, page))
+
+
+def _write_session_events(output: Output, _reader: Reader, page: RunPage) -> None:
+    """Write what was captured of what sessions did."""
+    write_session_events(output, _items(SessionEvent, page))
+
+
 def _items(shape: type[T], page: RunPage) -> list[T]:
     """Read the items of a page."""
     try:
@@ -212,10 +232,14 @@ def _unreadable() -> ProtocolViolation:
     return ProtocolViolation("The server sent a page that cannot be read.")
 
 
-_TRACE: Final = _Kind("event", 1, "trace", _write_trace)
+_TRACE: Final = _Kind("event", "events", 1, "trace", _write_trace)
 _KINDS: Final[Mapping[WindowKind, _Kind]] = {
-    "steps": _Kind("step", 0, "steps", _write_steps),
+    "steps": _Kind("step", "steps", 0, "steps", _write_steps),
     "trace": _TRACE,
     "trace_at_step": _TRACE,
-    "updates": _Kind("update", 1, "updates", _write_updates),
+    "updates": _Kind("update", "updates", 1, "updates", _write_updates),
+    "session_entries": _Kind("entry", "entries", 1, "session_entries", _write_entries),
+    "session_events": _Kind(
+        "session event", "session events", 1, "session_events", _write_session_events
+    ),
 }

@@ -151,6 +151,26 @@ class SessionEvent(_Part):
     payload: AnyJson = None
 
 
+class SessionEntry(_Part):
+    """An entry of a captured session, as Pi wrote it."""
+
+    seq: int
+    at: int
+    entry: AnyJson = None
+
+
+class SessionEvent(_Part):
+    """An event of a captured session."""
+
+    seq: int
+    at: int
+    type: str
+    node_id: str | None = None
+    message_id: str | None = None
+    tool_call_id: str | None = None
+    payload: AnyJson = None
+
+
 class TracePage(_Part):
     """The end of the trace, or a window of it."""
 

@@ -12,19 +12,9 @@ from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 from pi_workflows.base.limits import LIST_REASON_CHARS_MAX
+from pi_workflows.base.vocabulary import DisplayStatus
 from pi_workflows.domain.rows import QueueStatus, RunStatus
 
-DisplayStatus: TypeAlias = Literal[
-    "queued",
-    "running",
-    "waiting",
-    "paused",
-    "ambiguous",
-    "completed",
-    "failed",
-    "timed_out",
-    "cancelled",
-]
 Activity: TypeAlias = Literal["supervised_runner", "origin_turn"]
 RequestKind: TypeAlias = Literal["agent", "assistant", "checkpoint", "decision"]
 Control: TypeAlias = Literal[

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from pi_workflows.base.vocabulary import PageKind
 from pi_workflows.protocol.change import Change
-from pi_workflows.protocol.views import PageKind, RunPage, ViewPage
+from pi_workflows.protocol.views import RunPage, ViewPage
 
 # The kinds whose items a target changes.
 _CHANGED: Final[Mapping[str, str]] = {

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from pi_workflows.base.blob import MediaType
 from pi_workflows.base.limits import RUN_ID_CHARS_MAX
+from pi_workflows.base.vocabulary import DisplayStatus, PageKind
 from pi_workflows.protocol.runs import Limit
 from pi_workflows.protocol.wire import (
     AbsolutePath,
@@ -23,41 +24,6 @@ from pi_workflows.protocol.wire import (
     Text,
     WireModel,
 )
-
-DisplayStatus: TypeAlias = Literal[
-    "queued",
-    "running",
-    "waiting",
-    "paused",
-    "ambiguous",
-    "completed",
-    "failed",
-    "timed_out",
-    "cancelled",
-]
-"""What a person is told about a run."""
-
-WindowKind: TypeAlias = Literal[
-    "steps", "trace", "trace_at_step", "updates", "session_entries", "session_events"
-]
-"""What a window of a run holds. The cursor of `trace_at_step` is a step; of `trace` a `seq`."""
-
-PageKind: TypeAlias = Literal[
-    "steps",
-    "trace",
-    "trace_at_step",
-    "updates",
-    "session_entries",
-    "session_events",
-    "aggregate",
-]
-"""What a page of a run holds: a window, or a reference to `aggregate`.
-
-That is `pi-workflows.run-aggregate.v1`: the newest output and result of every node and the run's
-output, complete. A newer one that somebody asks for may end it: then its content is missing, and
-the page is asked for again.
-"""
-
 
 FailureReason: TypeAlias = Literal[
     "connection_lost",

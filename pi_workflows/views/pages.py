@@ -12,9 +12,10 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import RevisionConflict
 from pi_workflows.base.limits import CARRIED_BYTES_MAX, PAGE_BYTES_MAX, UPDATE_KEYS_MAX
 from pi_workflows.base.sql import Read, load
+from pi_workflows.base.vocabulary import WindowKind
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.events import decode
-from pi_workflows.protocol.views import RunPage, WindowKind
+from pi_workflows.protocol.views import RunPage
 from pi_workflows.views.capture import entries_page, events_page, replay_checkpoint
 from pi_workflows.views.facts import RunFacts, run_facts
 from pi_workflows.views.graph import graph_at
@@ -136,7 +137,11 @@ def _heads(read: Read, facts: RunFacts) -> list[Head]:
 
 
 def _place_of_step(read: Read, facts: RunFacts, step_index: int | None) -> int | None:
-    """Return the index in the trace of a step's end; None, the end of all, behind the last step."""
+    """Return the index in the trace of a step's end; None, the end of all, behind the last step.
+
+    The end of the very attempt is always found: a run has a step only by that event, so that there
+    is nothing for which its node's name would have to do.
+    """
     if step_index is None or step_index >= step_total(read, facts.run_id):
         return None
     return settled_seq(read, facts, step_index) - 1

@@ -10,10 +10,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.domain.session.capture import RecordEntries
+from pi_workflows.domain.session.records import NewEntry
 from tests.cli.archive import ROUNDS
 from tests.cli.installation import WORKFLOWS, Done, Installation
 from tests.cli.stable import stable_text
 from tests.cli.terminal import terminal
+from tests.kernel.harness import Harness
+from tests.kernel.recording import bind, events
 
 pytestmark = pytest.mark.slow
 LINE = str(WORKFLOWS / "line_workflow.py")
@@ -80,6 +84,39 @@ def test_a_file_holds_no_document_of_all(file: Path, fresh: Installation) -> Non
     done = fresh.cli("show", "loop-1", "--page", "aggregate", "--file", file.name)
     assert (done.code, done.out) == (1, "")
     assert "Only a server can do that" in done.err
+
+
+def test_what_was_captured_of_sessions_is_a_page(tmp_path: Path, fresh: Installation) -> None:
+    """Entries are told by who said what, events by what they are about, and both in windows."""
+    said: dict[str, Json] = {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "I look\x1b[2J\nat it."},
+            {"type": "toolCall", "name": "read"},
+        ],
+    }
+    model: dict[str, Json] = {"type": "model_change", "id": "e2", "modelId": "large"}
+    shapes: tuple[dict[str, Json], ...] = ({"type": "message", "id": "e1", "message": said}, model)
+    bench = Harness(tmp_path / "state")
+    bench.do(bench.start(session="session-1"))
+    bench.do(bind(session="session-1"))
+    records = (NewEntry.of(seq, shape, "entries") for seq, shape in enumerate(shapes, 1))
+    bench.do(RecordEntries("run-1", None, tuple(records)))
+    bench.do(events(range(1, 301)))
+    bench.store.close()
+    words = ("show", "run-1", "--file", str(tmp_path / "state" / "state.sqlite"), "--page")
+    entries = fresh.cli(*words, "session_entries")
+    assert (entries.code, entries.err) == (0, "Entries 1 to 2; the run has 2 entries.\n")
+    _, first, second = [line.split()[3:] for line in entries.out.splitlines()]
+    assert " ".join(first) == "assistant I look\\x1b[2J at it. read"
+    assert " ".join(second) == "model_change " + '{"modelId":"large"}'
+    done = fresh.cli(*words, "session_events")
+    assert done.out.splitlines()[-1].split()[3:] == ["turn_started", "turnIndex=300"]
+    assert done.err.startswith("Session events 45 to 300; the run has 300 session events.\n")
+    before = way(done, "Before")
+    assert before is not None
+    assert fresh.cli(*before).code == 0
+    assert fresh.cli(*words, "session_events", "--json").document["kind"] == "session_events"
 
 
 def test_pages_lead_to_one_another(file: Path, fresh: Installation) -> None:

@@ -8,6 +8,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.cli.commands.runs import Kind
+from pi_workflows.protocol.search import SEARCH_KINDS
 from tests.cli.archive import ROUNDS, RUNS
 from tests.cli.installation import WORKFLOWS, Installation
 from tests.cli.stable import stable, stable_text
@@ -27,6 +29,11 @@ def members(document: Json, name: str) -> list[dict[str, Json]]:
         assert isinstance(item, dict)
         listed.append(item)
     return listed
+
+
+def test_what_is_looked_through_is_what_the_protocol_knows() -> None:
+    """The command line offers each kind of the protocol, and no other one."""
+    assert tuple(Kind) == SEARCH_KINDS
 
 
 def test_a_live_run_is_searched(installation: Installation, snapshot: SnapshotAssertion) -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.base.vocabulary import PageKind
 from pi_workflows.protocol.change import Change
 from pi_workflows.protocol.page_cache import PageCache
-from pi_workflows.protocol.views import PageKind, RunPage, ViewPage
+from pi_workflows.protocol.views import RunPage, ViewPage
 
 _RUN: Final = "build-1"
 _SIZE: Final = 10

@@ -259,6 +259,32 @@ def test_a_refused_coordinator_fences_nobody(state_dir: Path) -> None:
     run(body)
 
 
+def test_of_two_sessions_asked_for_at_once_one_is_coordinated(state_dir: Path) -> None:
+    """The request that is refused leaves no subscription either."""
+
+    async def body() -> None:
+        async with server(state_dir) as bench:
+            peer = await bench.connect()
+            writer = bench.parts.services.writer
+            for _ in range(WRITER_QUEUE_MAX - 8):
+                writer.hand_over(Chore(lambda _: None))
+            requests = [
+                peer.request(
+                    "view.session.watch",
+                    {"subscriptionId": name, "sessionId": name, "coordinator": True},
+                )
+                for name in ("session-1", "session-2")
+            ]
+            for request in requests:
+                await peer.send(request)
+            replies = [await peer.response(request) for request in requests]
+            refused = [code(each) for each in replies if each.outcome is Outcome.REJECTED]
+            assert refused == ["coordinatesAnother"]
+            assert bench.parts.services.hub.subscription_count == 1
+
+    run(body)
+
+
 def test_a_window_shows_other_nodes(state_dir: Path) -> None:
     """A watcher moves its own window, held inside the run, and lets it follow again."""
 

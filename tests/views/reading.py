@@ -8,7 +8,8 @@ from typing import TypeAlias, cast
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.protocol.views import RunFilter, RunListPage, WindowKind
+from pi_workflows.base.vocabulary import WindowKind
+from pi_workflows.protocol.views import RunFilter, RunListPage
 from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import run_list_page

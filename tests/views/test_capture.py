@@ -13,11 +13,11 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import NotFound
 from pi_workflows.base.limits import INLINE_BYTES_MAX, PAGE_BYTES_MAX
 from pi_workflows.base.sql import Read
+from pi_workflows.base.vocabulary import WindowKind
 from pi_workflows.domain.run.control import CancelRun
 from pi_workflows.domain.session.capture import RecordEntries, RecordEvents
 from pi_workflows.domain.session.records import NewEntry, NewEvent
 from pi_workflows.domain.session.reducer import ReplayState, fold
-from pi_workflows.protocol.views import WindowKind
 from pi_workflows.store.statistics import Totals, measure
 from pi_workflows.views.content import content_chunk
 from pi_workflows.views.facts import ProcessFacts

@@ -8,10 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import PAGE_BYTES_MAX
+from pi_workflows.base.vocabulary import DisplayStatus
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.claim import FailLaunch
 from pi_workflows.domain.run.control import CancelRun, PauseRun
-from pi_workflows.protocol.views import DisplayStatus, RunFilter
+from pi_workflows.protocol.views import RunFilter
 from pi_workflows.views.facts import ProcessFacts
 from pi_workflows.views.run_list import queue_items, run_list_page
 from tests.kernel.harness import Harness, ask, begin, definition, end, finish

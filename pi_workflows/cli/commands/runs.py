@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, get_args
 
 import typer
 
@@ -16,24 +16,11 @@ from pi_workflows.base.limits import (
     RUNS_SHOWN_DEFAULT,
     SEARCH_QUERY_CHARS_MAX,
 )
+from pi_workflows.base.vocabulary import DisplayStatus, PageKind
 from pi_workflows.cli.command import command
 from pi_workflows.cli.commands.arguments import DeadlineOption, FileOption, RunArgument, path_of
 from pi_workflows.cli.help import RUNS
 from pi_workflows.cli.invocation import Invocation
-
-Status = Literal[
-    "queued",
-    "running",
-    "waiting",
-    "paused",
-    "ambiguous",
-    "completed",
-    "failed",
-    "timed_out",
-    "cancelled",
-]
-
-PageKind = Literal["steps", "trace", "trace_at_step", "updates", "aggregate"]
 
 
 class Kind(StrEnum):
@@ -82,7 +69,12 @@ def runs(
     invocation: Invocation,
     *,
     status: Annotated[
-        Status | None, typer.Option("--status", metavar="STATUS", help="Only runs that stand so.")
+        DisplayStatus | None,
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help=f"Only runs that stand so: {', '.join(get_args(DisplayStatus))}.",
+        ),
     ] = None,
     project: Annotated[
         Path | None,
@@ -133,8 +125,9 @@ def show(
         typer.Option(
             "--page",
             metavar="KIND",
-            help="A window of it instead: steps, trace, trace_at_step or updates; or aggregate,"
-            " all that it gave.",
+            help="A window of it instead: steps; trace, its events; trace_at_step, the events"
+            " around a step; updates, its progress; session_entries and session_events, what was"
+            " captured of its sessions; or aggregate, all that it gave.",
         ),
     ] = None,
     cursor: Annotated[

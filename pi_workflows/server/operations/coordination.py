@@ -37,6 +37,8 @@ async def watch(services: Services, call: Call) -> Reply:
         # What the former coordinator handed over is committed before the new one hears of its epoch
         # and sees the session.
         await services.writer.submit(Chore(_nothing))
+        # Meanwhile another request of this connection may have taken another session.
+        coordinators.require_free(payload.session_id, session.connection_id)
     # Nothing is awaited from here on: the reply leaves before the first event.
     window = SessionWindow(payload.session_id, payload.node_cursor)
     session.subscribe(payload.subscription_id, None, window=window)
