@@ -419,6 +419,7 @@ CREATE INDEX run_steps_attempt_id ON run_steps (attempt_id);
 -- events: progress that a node reported.
 CREATE TABLE workflow_updates (
     update_id TEXT NOT NULL PRIMARY KEY,
+    run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
     attempt_id TEXT NOT NULL REFERENCES node_attempts (attempt_id) ON DELETE CASCADE,
     update_seq INTEGER NOT NULL CHECK (update_seq > 0),
     run_revision INTEGER NOT NULL CHECK (run_revision > 0),
@@ -428,7 +429,7 @@ CREATE TABLE workflow_updates (
     recorded_at INTEGER NOT NULL CHECK (recorded_at >= 0),
     UNIQUE (attempt_id, update_seq)
 ) STRICT;
-CREATE INDEX workflow_updates_key ON workflow_updates (attempt_id, update_type, update_key, update_seq DESC);
+CREATE INDEX workflow_updates_key ON workflow_updates (run_id, update_type, update_key, run_revision DESC);
 CREATE INDEX workflow_updates_data_hash ON workflow_updates (data_hash);
 
 -- Settings and follow-ups --------------------------------------------------------------------------------------

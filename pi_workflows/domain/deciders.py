@@ -62,6 +62,7 @@ from pi_workflows.domain.request.submission import (
     submit_candidate,
     submit_text,
 )
+from pi_workflows.domain.request.update import PublishUpdate, publish_update
 from pi_workflows.domain.run.claim import (
     ClaimRun,
     FailLaunch,
@@ -132,6 +133,7 @@ DECIDERS: Final[Mapping[type[Command], _Decider]] = dict(
         _row(SubmitCandidate, submit_candidate),
         _row(JudgeSubmission, judge_submission),
         _row(SubmitText, submit_text),
+        _row(PublishUpdate, publish_update),
         _row(ExpireRequest, expire_request),
         _row(ReportBranch, report_branch),
         _row(StartTurn, start_turn),

@@ -252,6 +252,7 @@ class UpdateRow(Row):
     """A row of `workflow_updates`."""
 
     update_id: str
+    run_id: str
     attempt_id: str
     update_seq: Integer
     run_revision: Integer

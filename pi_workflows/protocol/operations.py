@@ -18,6 +18,7 @@ from pi_workflows.protocol import (
     coordination,
     decisions,
     effects,
+    interactions,
     runs,
     search,
     server,
@@ -53,6 +54,11 @@ class Operation(StrEnum):
     VIEW_CONTENT = "view.content"
     VIEW_SEARCH = "view.search"
     WORKFLOW_MESSAGE_REPORT_BRANCH = "workflowMessage.reportBranch"
+    WORKFLOW_TURN_REPORT = "workflowTurn.report"
+    SESSION_VIEW_CLEAR_TERMINAL = "sessionView.clearTerminal"
+    INTERACTION_SUBMIT = "interaction.submit"
+    INTERACTION_ASSISTANT = "interaction.assistant"
+    INTERACTION_UPDATE = "interaction.update"
     SESSION_RECORD = "session.record"
     WORKFLOW_LIST = "workflow.list"
     WORKFLOW_RESOLVE = "workflow.resolve"
@@ -101,7 +107,7 @@ class Spec:
         payload: The model of its payload.
         run_id: Whether it takes `runId`.
         expected_revision: Whether it takes `expectedRevision`, at which the resource must still be:
-            the run; the request for `checkpoint.answer` and `decision.answer`; the effect for
+            the run; the request for answers and submissions; the effect for
             `effect.resolve`.
         names_new_run: `runId` names the run that the operation makes.
         is_session: A session may ask for it too, by naming itself in the payload; without that it
@@ -150,6 +156,19 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.VIEW_CONTENT: Spec(_R, views.ViewContent, _RUN),
     Operation.VIEW_SEARCH: Spec(_R, search.ViewSearch, _RUN),
     Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: Spec(_R, coordination.ReportBranch, is_session=True),
+    Operation.WORKFLOW_TURN_REPORT: Spec(_R, interactions.TurnReport, is_session=True),
+    Operation.SESSION_VIEW_CLEAR_TERMINAL: Spec(
+        _C, interactions.ClearTerminal, Need.OPTIONAL, is_session=True
+    ),
+    Operation.INTERACTION_SUBMIT: Spec(
+        _C, interactions.InteractionSubmit, _RUN, Need.OPTIONAL, is_session=True
+    ),
+    Operation.INTERACTION_ASSISTANT: Spec(
+        _C, interactions.InteractionAssistant, _RUN, Need.OPTIONAL, is_session=True
+    ),
+    Operation.INTERACTION_UPDATE: Spec(
+        _C, interactions.InteractionUpdate, _RUN, Need.OPTIONAL, is_session=True
+    ),
     Operation.SESSION_RECORD: Spec(_M, sessions.SessionRecord, _RUN, is_session=True),
     Operation.WORKFLOW_LIST: Spec(_R, workflows.WorkflowList),
     Operation.WORKFLOW_RESOLVE: Spec(_R, workflows.WorkflowResolve),

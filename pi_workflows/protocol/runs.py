@@ -64,10 +64,17 @@ class RunStart(Payload):
     launch_options: Maybe[LaunchOptions] = None
     origin_session_id: Id
     execution_mode: Literal["interactive", "headless"]
+    recovery_source_message_id: Maybe[Id] = None
 
 
 class RunRestart(SessionPayload):
-    """`run.restart`: a new run from the start, with the original input and definition."""
+    """`run.restart`: a new run from the start, with the original input and definition.
+
+    `recovery_source_message_id` names the message about its end from which its session restarts it
+    by itself.
+    """
+
+    recovery_source_message_id: Maybe[Id] = None
 
 
 class RunList(Payload):

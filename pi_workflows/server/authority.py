@@ -90,6 +90,11 @@ MATRIX: Final[Mapping[Operation, Mapping[ConnectionKind, ActorType]]] = {
     Operation.VIEW_CONTENT: _READ,
     Operation.VIEW_SEARCH: _READ,
     Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: _OWN_SESSION,
+    Operation.WORKFLOW_TURN_REPORT: _OWN_SESSION,
+    Operation.SESSION_VIEW_CLEAR_TERMINAL: _OWN_SESSION,
+    Operation.INTERACTION_SUBMIT: _OWN_SESSION,
+    Operation.INTERACTION_ASSISTANT: _OWN_SESSION,
+    Operation.INTERACTION_UPDATE: _OWN_SESSION,
     Operation.SESSION_RECORD: _OWN_SESSION,
     Operation.WORKFLOW_LIST: _READ,
     Operation.WORKFLOW_RESOLVE: _READ,
@@ -113,6 +118,9 @@ OWN_RUN: Final = frozenset(
         Operation.RUN_RESTART,
         Operation.CHECKPOINT_ANSWER,
         Operation.DECISION_ANSWER,
+        Operation.INTERACTION_SUBMIT,
+        Operation.INTERACTION_ASSISTANT,
+        Operation.INTERACTION_UPDATE,
         Operation.SESSION_RECORD,
     }
 )

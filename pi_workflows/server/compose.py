@@ -20,6 +20,7 @@ from pi_workflows.server import process
 from pi_workflows.server.authority import ConnectionKind, Speaker
 from pi_workflows.server.coordinators import Coordinators
 from pi_workflows.server.deadlines import Deadlines
+from pi_workflows.server.ends import Ends
 from pi_workflows.server.hub import Hub
 from pi_workflows.server.idle import Idle
 from pi_workflows.server.launch import RunnerProgram, Starter
@@ -41,6 +42,7 @@ from pi_workflows.server.settings import Settings
 from pi_workflows.server.stop import Stop
 from pi_workflows.server.supervisor import Supervisor
 from pi_workflows.server.timers import Timers
+from pi_workflows.server.turns import Turns
 from pi_workflows.server.writer import Writer
 from pi_workflows.store.database import Store
 from pi_workflows.store.volatile import ServerClaim, take_server_epoch
@@ -60,6 +62,7 @@ class Parts:
         timers: Heartbeats, renewals, samples.
         listener: Accepts connections.
         idle: Notices that nobody needs it.
+        ends: Tells sessions that their runs have ended.
     """
 
     services: Services
@@ -69,6 +72,7 @@ class Parts:
     timers: Timers
     listener: Listener
     idle: Idle
+    ends: Ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,11 @@ def _parts(ground: _Ground, starter: Starter) -> Parts:
     listener = Listener(_session_opener(services), ground.log, idle.touch)
     ground.writer.observe(scheduler.observe)
     ground.writer.observe(services.deadlines.observe)
+    ground.writer.observe(services.turns.observe)
+    ends = Ends(
+        writer=ground.writer, store=ground.store, log=ground.log, host_id=ground.host.host_id
+    )
+    ground.writer.observe(ends.observe)
     ground.writer.observe(hub.observe)
     return Parts(
         services=services,
@@ -175,6 +184,7 @@ def _parts(ground: _Ground, starter: Starter) -> Parts:
         timers=_timers(ground, supervisor),
         listener=listener,
         idle=idle,
+        ends=ends,
     )
 
 
@@ -201,13 +211,25 @@ def _services(
         host_id=ground.host.host_id,
         closed=idle.touch,
     )
+    coordinators = Coordinators(lambda session_id: _session_changed(hub, turns, session_id))
+    turns = Turns(
+        coordinators=coordinators,
+        writer=ground.writer,
+        store=ground.store,
+        clock=ground.clock,
+        log=ground.log,
+        host_id=ground.host.host_id,
+        changed=hub.process_changed,
+        session_due=hub.session_changed,
+    )
     return Services(
         state=ground.state,
         store=ground.store,
         writer=ground.writer,
         projectors=route,
         hub=hub,
-        coordinators=Coordinators(hub.session_changed),
+        coordinators=coordinators,
+        turns=turns,
         clock=ground.clock,
         log=ground.log,
         resolver=resolver,
@@ -220,6 +242,7 @@ def _services(
         stop=Stop(),
         connections=connections,
         epoch=ground.host.epoch,
+        host_id=ground.host.host_id,
         package_version=ground.settings.package_version,
     )
 
@@ -274,6 +297,12 @@ def _session_reader(store: Store) -> Callable[[str], str | None]:
             return session_of_run(read, run_id)
 
     return session_of
+
+
+def _session_changed(hub: Hub, turns: Turns, session_id: str) -> None:
+    """Tell who watches a session, and the clockwork of its turn, that it came, went or works."""
+    hub.session_changed(session_id)
+    turns.session_changed(session_id)
 
 
 def _process_changed(hub: Hub, idle: Idle, run_id: str) -> None:

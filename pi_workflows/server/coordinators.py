@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pi_workflows.base.errors import AuthorityDenied
+from pi_workflows.base.rate import Rate
 
 
 class SessionClaim(NamedTuple):
@@ -47,6 +48,8 @@ class Coordinator:
         connection_id: The connection.
         subscription_id: The subscription that took it, and with which it ends.
         branch: What it reported; None before it did.
+        is_working: Whether it reported a turn that is open.
+        rate: How fast it publishes progress; None before it did.
     """
 
     session_id: str
@@ -54,6 +57,13 @@ class Coordinator:
     connection_id: str
     subscription_id: str
     branch: BranchReport | None = None
+    is_working: bool = False
+    rate: Rate | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether its session works, as far as it said so."""
+        return self.branch is not None and (self.is_working or not self.branch.is_idle)
 
 
 class Coordinators:
@@ -70,6 +80,8 @@ class Coordinators:
         self._by_session: dict[str, Coordinator] = {}
         self._by_connection: dict[str, Coordinator] = {}
         self._newest_epoch = 0
+        # Bounded by the sessions that were ever looked after since the start.
+        self._cleared: dict[str, str] = {}
 
     def of(self, session_id: str) -> Coordinator | None:
         """Return who coordinates a session; None when nobody does."""
@@ -137,10 +149,39 @@ class Coordinators:
             branch: What it reported.
         """
         coordinator = self._by_session[session_id]
-        is_first = coordinator.branch is None
+        before = (coordinator.branch is None, coordinator.is_busy)
         coordinator.branch = branch
-        if is_first:
+        if before != (False, coordinator.is_busy):
             self._changed(session_id)
+
+    def works(self, session_id: str, *, is_working: bool) -> None:
+        """Note that a session's open turn began, or that it has none any more."""
+        coordinator = self.of(session_id)
+        if coordinator is not None and coordinator.is_working != is_working:
+            coordinator.is_working = is_working
+            self._changed(session_id)
+
+    def clear(self, session_id: str, run_id: str) -> None:
+        """Show the end of this run in its session no longer."""
+        self._cleared[session_id] = run_id
+        self._changed(session_id)
+
+    def cleared(self, session_id: str) -> str | None:
+        """Return the ended run that a session shows no longer; None when there is none."""
+        return self._cleared.get(session_id)
+
+    def is_there(self, session_id: str) -> bool:
+        """Whether a session's client is connected and has reported its branch."""
+        coordinator = self.of(session_id)
+        return coordinator is not None and coordinator.branch is not None
+
+    def busy_sessions(self) -> frozenset[str]:
+        """Return the sessions that work, as far as their clients said so."""
+        return frozenset(
+            session_id
+            for session_id, coordinator in self._by_session.items()
+            if coordinator.is_busy
+        )
 
     def require(
         self, claim: SessionClaim, connection_id: str, *, needs_report: bool = True

@@ -204,7 +204,11 @@ class Hub:
         self._mark((run_id,))
 
     def session_changed(self, session_id: str) -> None:
-        """Mark the watchers of a session whose coordinator is another one, or reported."""
+        """Mark the watchers of a session whose coordinator is another one, or reported.
+
+        What such a report says is part of how its run is shown.
+        """
+        self._work.pop(session_id, None)
         self._announce(self._by_session.get(session_id, ()))
 
     def _mark(self, run_ids: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from pi_workflows.server.audit_hook import guard
 from pi_workflows.server.compose import Parts
 from pi_workflows.server.housekeeping import watch_file
 from pi_workflows.server.listener import Accepting
+from pi_workflows.server.operations.interactions import judge_left
 from pi_workflows.store.transaction import Transaction
 from pi_workflows.store.volatile import release_server_epoch
 
@@ -86,9 +87,12 @@ class Lifetime:
         """Start every part; claims and requests come after the recovery."""
         nursery.start_soon(_then, self._services.writer.run, self._written)
         await self._parts.recovery.run()
+        self._services.turns.load()
+        self._parts.ends.load()
         nursery.start_soon(self._keep_up)
         await nursery.start(self._resolve)
         await nursery.start(self._carry)
+        nursery.start_soon(judge_left, self._services)
         nursery.start_soon(_then, self._parts.scheduler.run, self._scheduled)
 
     async def _keep_up(self) -> None:
@@ -96,6 +100,8 @@ class Lifetime:
         with self._upkeep:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(watch_file, self._services.store)
+                nursery.start_soon(self._services.turns.run)
+                nursery.start_soon(self._parts.ends.run)
                 if self._leaves_when_idle:
                     nursery.start_soon(self._leave_when_idle)
                 nursery.start_soon(self._services.deadlines.run)

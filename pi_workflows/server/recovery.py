@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pi_workflows.base import ids
 from pi_workflows.base.clock import Clock
 from pi_workflows.domain.fact import Actor, Command
+from pi_workflows.domain.message.turn import SuspendClock
 from pi_workflows.domain.run.claim import LoseRunner, ReleaseClaim
 from pi_workflows.domain.run.ending import SettleQueue
 from pi_workflows.kernel.order import Answer, Chore, Order
@@ -24,6 +25,7 @@ from pi_workflows.store.leases import owned_claims
 from pi_workflows.store.transaction import Transaction
 from pi_workflows.store.volatile import LiveWorker
 from pi_workflows.views.schedule import claimed_run, unfinished_runs, unsettled_runs
+from pi_workflows.views.turns import running_clocks
 
 _LOST = "the server was lost"
 
@@ -88,11 +90,15 @@ class Recovery:
         with self._store.snapshot() as read:
             unfinished = unfinished_runs(read)
             unsettled = unsettled_runs(read)
+            clocks = running_clocks(read)
         for run in unfinished:
             lost = LoseRunner(run.run_id, run.launch_step_total, counted=False, detail=_LOST)
             await self._order("run.lose", lost)
         for run_id in unsettled:
             await self._order("run.settle_queue", SettleQueue(run_id))
+        for clock in clocks:
+            stopped = SuspendClock(clock.run_id, clock.attempt_id, 0, "serverLost")
+            await self._order("turn.suspend", stopped)
         found = Recovered(left, claims, tuple(run.run_id for run in unfinished), tuple(unsettled))
         self._log.write(
             "server.recovered",

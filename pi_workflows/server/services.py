@@ -19,6 +19,7 @@ from pi_workflows.server.operator import Operator
 from pi_workflows.server.paths import StateDirectory
 from pi_workflows.server.resolver import Resolver
 from pi_workflows.server.stop import Stop
+from pi_workflows.server.turns import Turns
 from pi_workflows.server.writer import Writer
 from pi_workflows.store.database import Store
 
@@ -47,6 +48,7 @@ class Services:
         projectors: What a verification replays with.
         hub: Who is told of changes.
         coordinators: Who speaks for which Pi session.
+        turns: The open turns of sessions.
         clock: Wall and monotonic time.
         log: The server's log.
         resolver: Where workflow code is loaded.
@@ -59,6 +61,7 @@ class Services:
         stop: The end of the server.
         connections: Says how many clients are connected.
         epoch: The server's epoch.
+        host_id: The server's identity as an actor.
         package_version: Our own version.
     """
 
@@ -68,6 +71,7 @@ class Services:
     projectors: Projectors
     hub: Hub
     coordinators: Coordinators
+    turns: Turns
     clock: Clock
     log: ServerLog
     resolver: Resolver
@@ -80,4 +84,5 @@ class Services:
     stop: Stop
     connections: Callable[[], int]
     epoch: int
+    host_id: str
     package_version: str

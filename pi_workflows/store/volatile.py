@@ -247,3 +247,20 @@ def sample_active_time(
         elapsed_ms=elapsed_ms,
     )
     return changed == 1
+
+
+def sample_turn(transaction: Transaction, turn_id: str, elapsed_ms: int) -> bool:
+    """Record how long an open turn has been active, so that a crash loses little of it.
+
+    Args:
+        transaction: The open transaction.
+        turn_id: The turn.
+        elapsed_ms: Its active time; it never falls.
+
+    Returns:
+        Whether that turn is open.
+    """
+    changed = transaction.execute(
+        _SQL["sample_turn"], workflow_turn_id=turn_id, elapsed_ms=elapsed_ms
+    )
+    return changed == 1

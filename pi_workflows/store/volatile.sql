@@ -72,3 +72,8 @@ SET
     observed_at = max(observed_at, :observed_at),
     elapsed_ms = max(elapsed_ms, :elapsed_ms)
 WHERE attempt_id = :attempt_id AND interval_number = :interval_number AND ended_at IS NULL;
+
+-- name: sample_turn
+-- A clock that steps back never takes active time away.
+UPDATE workflow_turns SET active_elapsed_ms = max(active_elapsed_ms, :elapsed_ms)
+WHERE workflow_turn_id = :workflow_turn_id AND state = 'started';

@@ -6,20 +6,28 @@ run; who coordinates the session is a fact of the server, which it adds for each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.limits import SESSION_DETAIL_BYTES_MAX, SESSION_UPDATES_MAX
+from pi_workflows.base.limits import (
+    SESSION_DETAIL_BYTES_MAX,
+    SESSION_UPDATES_MAX,
+    TERMINAL_RETAINED_MS,
+)
 from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.message.state import open_turn
+from pi_workflows.domain.message.turn import turn_document
+from pi_workflows.domain.rows import MessageStatus, RunStatus
 from pi_workflows.views.content import stored_value
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
-from pi_workflows.views.heads import Head, node_heads
+from pi_workflows.views.heads import node_heads
 from pi_workflows.views.pages import newest_updates, update_rows
 from pi_workflows.views.request import interaction
+from pi_workflows.views.session_message import chosen_message
 from pi_workflows.views.session_nodes import clipped, node_window
 from pi_workflows.views.value import embedded
 
@@ -55,11 +63,16 @@ class SessionWork:
         session_id: The session.
         run: `pi-workflows.session-run-view.v1` as canonical bytes; None when it has no run.
         interaction: The question that its run asks as canonical bytes; None when it asks nothing.
+        message: `pi-workflows.session-message.v1`, what the session is to look for in its branch or
+            to add to it; None when there is nothing.
+        turn: `pi-workflows.workflow-turn.v1`, the turn that is open; None when none is.
     """
 
     session_id: str
     run: bytes | None = None
     interaction: bytes | None = None
+    message: bytes | None = None
+    turn: bytes | None = None
 
     def document(self, coordination: Coordination) -> dict[str, Json]:
         """Return the session view for a watcher."""
@@ -68,16 +81,21 @@ class SessionWork:
             "sessionId": self.session_id,
             "run": _fragment(self.run),
             "interaction": _fragment(self.interaction),
-            "workflowMessage": None,
-            "openWorkflowTurn": None,
+            "workflowMessage": _fragment(self.message),
+            "openWorkflowTurn": _fragment(self.turn),
             "coordinatorEpoch": coordination.epoch,
             "coordinatorActive": coordination.is_own,
             "branchReportRequired": coordination.needs_report,
         }
 
 
-class _RunId(NamedTuple):
-    value: str
+class _End(NamedTuple):
+    run_id: str
+    run_status: RunStatus
+    status: MessageStatus
+    turns: int
+    open_turns: int
+    ended_at: int | None
 
 
 def run_binding(read: Read, run_id: str) -> Binding | None:
@@ -94,31 +112,68 @@ def session_of_run(read: Read, run_id: str) -> str | None:
 
 
 def session_work(
-    read: Read, session_id: str, process: ProcessFacts, node_cursor: int | None = None
+    read: Read,
+    session_id: str,
+    process: ProcessFacts,
+    node_cursor: int | None = None,
+    cleared: str | None = None,
 ) -> SessionWork:
-    """Return what a session works on: its interactive run that has not ended.
+    """Return what a session works on: its interactive run that has not ended, or the last end.
 
     Args:
         read: One consistent read.
         session_id: The session; one that never had a run works on nothing.
         process: What lives now.
         node_cursor: The index of the first node shown; None follows the working node.
+        cleared: The ended run that the session shows no longer; None when there is none.
 
     Returns:
         The work.
     """
-    current = read.one(_RunId, SQL["session_run"], session_id=session_id)
+    current = read.one(str, SQL["session_run"], session_id=session_id)
+    retained = None
     if current is None:
-        return SessionWork(session_id)
-    facts = run_facts(read, current.value)
+        retained = retained_run(read, session_id, process.now_ms)
+        current = retained if retained != cleared else None
+    turn = open_turn(read, session_id)
+    message = chosen_message(read, session_id, turn, None if retained == cleared else retained)
+    work = SessionWork(
+        session_id=session_id,
+        message=None if message is None else canonical.encode(message),
+        turn=None if turn is None else canonical.encode(turn_document(turn)),
+    )
+    if current is None:
+        return work
+    facts = run_facts(read, current)
     question = None
     if facts.is_request_pending and facts.request_id is not None:
         question = interaction(read, facts.request_id, SESSION_DETAIL_BYTES_MAX)
-    return SessionWork(
-        session_id=session_id,
+    return replace(
+        work,
         run=canonical.encode(_run(read, facts, process, node_cursor)),
         interaction=None if question is None else canonical.encode(question),
     )
+
+
+def retained_run(read: Read, session_id: str, now_ms: int) -> str | None:
+    """Return the ended run that a session still shows (the client protocol, "Session view").
+
+    Args:
+        read: One consistent read.
+        session_id: The session; it has no run that goes on.
+        now_ms: Wall time.
+
+    Returns:
+        The run whose end is the session's newest, while the session is to be told of it, while it
+        looks at it for the first time, and a minute after that; else None.
+    """
+    end = read.one(_End, SQL["newest_end"], session_id=session_id)
+    if end is None:
+        return None
+    is_owed = end.turns == 0 and end.run_status != "cancelled"
+    is_new = end.status == "pending" or is_owed or end.open_turns > 0
+    is_recent = end.ended_at is not None and now_ms - end.ended_at < TERMINAL_RETAINED_MS
+    return end.run_id if is_new or is_recent else None
 
 
 def _run(
@@ -155,7 +210,7 @@ def _run(
         "nodes": nodes.rows,
         "nodeStart": nodes.start,
         "nodeTotal": nodes.total,
-        "progressUpdates": _progress(read, heads),
+        "progressUpdates": _progress(read, facts.run_id),
         # No workflow is watched by a monitor.
         "monitorEstimate": None,
         "monitorSchedule": None,
@@ -164,9 +219,9 @@ def _run(
     }
 
 
-def _progress(read: Read, heads: list[Head]) -> list[Json]:
+def _progress(read: Read, run_id: str) -> list[Json]:
     """Return what was last published under each type and key, the newest sixteen of them."""
-    listed = newest_updates(read, [head.attempt_id for head in heads])
+    listed = newest_updates(read, run_id)
     rows = update_rows(read, listed[-SESSION_UPDATES_MAX:])
     return [
         {

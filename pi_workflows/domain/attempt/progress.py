@@ -6,9 +6,10 @@ It never completes a node and never chooses a route.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pi_workflows.base.blob import Blob
+from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import LimitExceeded
 from pi_workflows.base.limits import UPDATE_KEYS_MAX
 from pi_workflows.base.sql import Read, load
@@ -16,7 +17,7 @@ from pi_workflows.domain.attempt.boundary import required_attempt
 from pi_workflows.domain.attempt.events import UpdateRecorded
 from pi_workflows.domain.fact import Command, Context, Decided
 from pi_workflows.domain.rows import UpdateRow
-from pi_workflows.domain.run.state import working_run
+from pi_workflows.domain.run.state import OpenAttempt, RunState, working_run
 
 SQL: Final = load(__package__, "reads.sql")
 
@@ -28,7 +29,7 @@ class RecordUpdate(Command):
     Attributes:
         attempt_id: The open attempt.
         update_type: Such as `progress`.
-        update_key: Which of the attempt's accounts of that type.
+        update_key: Which of the run's accounts of that type.
         data: The complete new account.
     """
 
@@ -44,39 +45,86 @@ def record_update(command: RecordUpdate, context: Context, read: Read) -> Decide
     Raises:
         NotFound: There is no such run.
         TransitionDenied: It has ended, or the attempt is not the open one.
-        LimitExceeded: `updateKeys`, the attempt has too many accounts.
+        LimitExceeded: `updateKeys`, the run has too many accounts.
     """
     state = working_run(read, command.run_id)
     attempt = required_attempt(read, command.run_id, command.attempt_id)
+    account = Account(command.update_type, command.update_key, command.data)
+    return recorded(read, state, attempt, account, context.at_ms)
+
+
+class Account(NamedTuple):
+    """What is said under one type and key.
+
+    Attributes:
+        type: Such as `progress`.
+        key: Which of the run's accounts of that type.
+        data: The complete new account.
+    """
+
+    type: str
+    key: str
+    data: Blob
+
+
+def recorded(
+    read: Read, state: RunState, attempt: OpenAttempt, account: Account, at_ms: int
+) -> Decided:
+    """Return the progress of an open attempt.
+
+    Args:
+        read: Reads of the deciding transaction.
+        state: The run.
+        attempt: The attempt.
+        account: What is said.
+        at_ms: When it is decided.
+
+    Returns:
+        The event, and as the receipt the record of it.
+
+    Raises:
+        LimitExceeded: `updateKeys`, the run has too many accounts.
+    """
     known = read.one(
         int,
         SQL["update_known"],
-        attempt_id=attempt.attempt_id,
-        update_type=command.update_type,
-        update_key=command.update_key,
+        run_id=state.run_id,
+        update_type=account.type,
+        update_key=account.key,
     )
     if known is None:
-        _require_room(read, attempt.attempt_id)
+        _require_room(read, state.run_id)
     last = read.one(int, SQL["last_update"], attempt_id=attempt.attempt_id)
     seq = (last or 0) + 1
     row = UpdateRow(
         update_id=f"{attempt.attempt_id}-update-{seq}",
+        run_id=state.run_id,
         attempt_id=attempt.attempt_id,
         update_seq=seq,
         run_revision=state.revision + 1,
-        update_type=command.update_type,
-        update_key=command.update_key,
-        data_hash=command.data.hex,
-        recorded_at=context.at_ms,
+        update_type=account.type,
+        update_key=account.key,
+        data_hash=account.data.hex,
+        recorded_at=at_ms,
     )
     event = UpdateRecorded(run_id=state.run_id, node_id=attempt.node_id, update=row)
-    return Decided(drafts=(state.draft(event),), blobs=(command.data,))
+    receipt: dict[str, Json] = {
+        "updateId": row.update_id,
+        "seq": row.run_revision,
+        "at": at_ms,
+        "runId": state.run_id,
+        "nodeId": attempt.node_id,
+        "attemptId": attempt.attempt_id,
+        "type": account.type,
+        "key": account.key,
+    }
+    return Decided(drafts=(state.draft(event),), blobs=(account.data,), receipt=receipt)
 
 
-def _require_room(read: Read, attempt_id: str) -> None:
+def _require_room(read: Read, run_id: str) -> None:
     """Refuse one more account than the limit allows."""
-    keys = read.one(int, SQL["update_keys"], attempt_id=attempt_id)
+    keys = read.one(int, SQL["update_keys"], run_id=run_id, keys_max=UPDATE_KEYS_MAX)
     if keys is not None and keys >= UPDATE_KEYS_MAX:
         raise LimitExceeded(
-            f"An attempt publishes at most {UPDATE_KEYS_MAX} kinds of progress.", code="updateKeys"
+            f"A run keeps at most {UPDATE_KEYS_MAX} accounts of progress.", code="updateKeys"
         )

@@ -119,7 +119,7 @@ def _answer_lines(contract: dict[str, Json]) -> list[str]:
         return [f"Answer in plain text{bound}; your final message is the step's result."]
     lines = ["When you are done, call the workflow tool with action submit and your output."]
     expected, choices, schema = (
-        contract.get(name) for name in ("expectedOutput", "choices", "schema")
+        contract.get(name) for name in ("expectedOutput", "choices", "answerSchema")
     )
     if isinstance(expected, str):
         lines.append(f"Expected output: {expected}")

@@ -22,7 +22,6 @@ from pi_workflows.domain.rows import (
     ClosedInterval,
     QueueChange,
     RunChange,
-    RunChange,
 )
 from pi_workflows.domain.run.events import InteractionEvent, RunInteractionTimeoutStarted
 from pi_workflows.domain.run.state import OpenAttempt, RunState, open_attempt, run_state

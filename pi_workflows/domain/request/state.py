@@ -87,6 +87,14 @@ def require_kind(request: Asked, kind: RequestKind) -> None:
         )
 
 
+def require_target(request: Asked, session_id: str | None) -> None:
+    """Refuse a session that was not asked. Raises TransitionDenied `requestTarget`."""
+    if session_id is not None and request.target_session_id != session_id:
+        raise TransitionDenied(
+            f"Request {request.request_id} is another session's.", code="requestTarget"
+        )
+
+
 def require_open(state: RunState, request: Asked, request_revision: int | None) -> None:
     """Refuse an answer to a question that is not open as it was read.
 

@@ -14,7 +14,6 @@ from pi_workflows.base.errors import (
     NotFound,
     Outcome,
     RevisionConflict,
-    TransitionDenied,
 )
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
@@ -28,6 +27,7 @@ from pi_workflows.domain.request.state import (
     require_kind,
     require_new_submission,
     require_open,
+    require_target,
     submission,
     validating,
 )
@@ -113,7 +113,7 @@ def submit_candidate(command: SubmitCandidate, context: Context, read: Read) -> 
     state = run_state(read, command.run_id)
     request = asked(read, command.run_id, command.request_id)
     require_kind(request, "agent")
-    _require_target(request, command.session_id)
+    require_target(request, command.session_id)
     known = read.one(
         Submission,
         SQL["submission_by_key"],
@@ -178,7 +178,7 @@ def submit_text(command: SubmitText, context: Context, read: Read) -> Decided:
     state = run_state(read, command.run_id)
     request = asked(read, command.run_id, command.request_id)
     require_kind(request, "assistant")
-    _require_target(request, command.session_id)
+    require_target(request, command.session_id)
     value = Blob.json(command.text)
     known = read.one(
         Submission,
@@ -212,14 +212,6 @@ def submit_text(command: SubmitText, context: Context, read: Read) -> Decided:
         receipt={**_receipt(request.request_id, command.submission_id), "receipt": document},
         outcome=Outcome.ACCEPTED if is_accepted else Outcome.REJECTED,
     )
-
-
-def _require_target(request: Asked, session_id: str | None) -> None:
-    """Refuse a session that was not asked. Raises TransitionDenied `requestTarget`."""
-    if session_id is not None and request.target_session_id != session_id:
-        raise TransitionDenied(
-            f"Request {request.request_id} is another session's.", code="requestTarget"
-        )
 
 
 def _require_acceptable(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import LimitExceeded, NotFound
@@ -12,10 +11,9 @@ from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import CheckpointAnswer
-from pi_workflows.server import sources
-from pi_workflows.server.launch_options import LaunchOptions
 from pi_workflows.server.operations.call import Call, known, replied
 from pi_workflows.server.services import Services
+from pi_workflows.server.validation import Judgement, judgement
 from pi_workflows.views.launch import launch_facts
 from pi_workflows.views.request import RequestRow, request_row
 
@@ -43,11 +41,9 @@ async def answer(services: Services, call: Call) -> Reply:
         return reply
     value = _sized(payload.input)
     with services.store.snapshot() as read:
-        judgement = _judgement(read, call.run_id, payload)
-    if judgement is not None:
-        request, options = judgement
-        await sources.require_unchanged(options.source_files)
-        value = _sized(await services.resolver.validate(request, options.environment))
+        asked = _asked(read, call.run_id, payload)
+    if asked is not None:
+        value = _sized(await asked.value(services.resolver))
     command = AnswerCheckpoint(
         run_id=call.run_id,
         request_id=payload.request_id,
@@ -60,10 +56,8 @@ async def answer(services: Services, call: Call) -> Reply:
     return replied(await services.writer.submit(order))
 
 
-def _judgement(
-    read: Read, run_id: str, payload: CheckpointAnswer
-) -> tuple[dict[str, Json], LaunchOptions] | None:
-    """Return what a validator is asked, and the run's launch options; None if nothing is to judge.
+def _asked(read: Read, run_id: str, payload: CheckpointAnswer) -> Judgement | None:
+    """Return what a validator is asked; None if nothing is to judge.
 
     A question that is not there, or that this cannot answer, is the decider's to refuse.
     """
@@ -73,24 +67,11 @@ def _judgement(
         return None
     if question.run_id != run_id or not _is_open_to(question, payload.submission_id):
         return None
-    facts = launch_facts(read, run_id)
-    node = read.document(Snapshot.parse, facts.definition_hash).nodes.get(question.node_path)
-    if node is None or node.output_model is None or question.contract is None:
+    snapshot = read.document(Snapshot.parse, launch_facts(read, run_id).definition_hash)
+    node = snapshot.nodes.get(question.node_path)
+    if node is None or node.output_model is None:
         return None
-    options = read.document(LaunchOptions.parse, facts.launch_options_hash)
-    request: dict[str, Json] = {
-        "projectPath": facts.project_path,
-        "sourceFiles": [
-            file.model_dump(mode="json", by_alias=True) for file in options.source_files
-        ],
-        "mounts": [mount.document() for mount in facts.mounts],
-        "definitionDigest": facts.definition_digest,
-        "nodePath": question.node_path,
-        "kind": question.kind,
-        "contract": canonical.fragment(question.contract.load(read)),
-        "candidate": payload.input,
-    }
-    return request, options
+    return judgement(read, question, payload.input)
 
 
 def _is_open_to(question: RequestRow, submission_id: str) -> bool:

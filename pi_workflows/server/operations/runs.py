@@ -9,7 +9,13 @@ from typing import cast
 from pi_workflows.base import canonical
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import LimitExceeded, NotFound, PayloadInvalid, Refused
+from pi_workflows.base.errors import (
+    AuthorityDenied,
+    LimitExceeded,
+    NotFound,
+    PayloadInvalid,
+    Refused,
+)
 from pi_workflows.base.limits import DEFINITION_BYTES_MAX, INPUT_BYTES_MAX, SOURCE_FILES_MAX
 from pi_workflows.definition.digest import definition_digest
 from pi_workflows.definition.paths import ROOT
@@ -20,7 +26,7 @@ from pi_workflows.domain.run.start import RestartRun, Source, StartRun
 from pi_workflows.domain.run.state import run_state
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import LaunchOptions as LaunchingClient
-from pi_workflows.protocol.runs import RunStart
+from pi_workflows.protocol.runs import RunRestart, RunStart
 from pi_workflows.server import sources
 from pi_workflows.server.launch_options import LaunchOptions
 from pi_workflows.server.operations.call import Call, known, replied
@@ -66,14 +72,18 @@ async def start(services: Services, call: Call) -> Reply:
         title=payload.title,
         origin_session_id=payload.origin_session_id,
         execution_mode=payload.execution_mode,
+        recovery_message_id=payload.recovery_source_message_id,
     )
+    _require_session(call, payload.recovery_source_message_id)
     size_bytes = sum(len(blob.content) for blob in (definition, run_input, options))
     return replied(await services.writer.submit(call.order(command, size_bytes=size_bytes)))
 
 
 async def pause(services: Services, call: Call) -> Reply:
     """Stop working on a run until it is resumed. Raises Unavailable as `Writer.submit`."""
-    order = call.order(PauseRun(call.run_id), expects_run=True)
+    order = call.order(
+        PauseRun(call.run_id, services.turns.elapsed_ms(call.run_id)), expects_run=True
+    )
     return replied(await services.writer.submit(order))
 
 
@@ -109,8 +119,20 @@ async def restart(services: Services, call: Call) -> Reply:
     await _require_unchanged(services, call.run_id, ended=True)
     revision = call.request.expected_revision
     assert revision is not None, "a restart without the revision that it needs"
-    order = call.order(RestartRun(call.run_id, revision), expects_run=True)
+    recovery = call.read(RunRestart).recovery_source_message_id
+    _require_session(call, recovery)
+    order = call.order(RestartRun(call.run_id, revision, recovery), expects_run=True)
     return replied(await services.writer.submit(order))
+
+
+def _require_session(call: Call, recovery_message_id: str | None) -> None:
+    """Refuse a launch from a run's end that no session makes. Raises AuthorityDenied."""
+    if recovery_message_id is not None and call.speaker.session_id is None:
+        raise AuthorityDenied(
+            "Only the session that was told of a run's end launches from it by itself.",
+            code="notCoordinator",
+            field="recoverySourceMessageId",
+        )
 
 
 def _environment(given: LaunchingClient | None) -> dict[str, str]:

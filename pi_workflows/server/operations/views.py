@@ -36,7 +36,11 @@ from pi_workflows.views.session_view import Coordination, SessionWork, session_w
 
 def process_facts(services: Services) -> ProcessFacts:
     """Return what no database holds, as it is now."""
-    return ProcessFacts(services.clock.now_ms(), services.runners.live_runs())
+    return ProcessFacts(
+        services.clock.now_ms(),
+        services.runners.live_runs(),
+        services.coordinators.busy_sessions(),
+    )
 
 
 async def run_get(services: Services, call: Call) -> Reply:
@@ -209,7 +213,11 @@ def _session_event(services: Services, subscription: Subscription, window: Sessi
     def build() -> SessionWork:
         with services.store.snapshot() as read:
             return session_work(
-                read, window.session_id, process_facts(services), window.node_cursor
+                read,
+                window.session_id,
+                process_facts(services),
+                window.node_cursor,
+                services.coordinators.cleared(window.session_id),
             )
 
     # Only who follows the working node sees the same as others do.
