@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from pi_workflows.base import ids
@@ -10,7 +11,8 @@ from pi_workflows.base.canonical import Json, decode
 from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.decision.resolution import AnswerDecision, CloseDecision
 from pi_workflows.domain.fact import Actor
-from pi_workflows.kernel.order import Answer
+from pi_workflows.domain.request.answer import AnswerCheckpoint
+from pi_workflows.kernel.order import Answer, Order
 from pi_workflows.store.records import Permit
 from tests.kernel.harness import Harness, begin, definition
 
@@ -163,3 +165,30 @@ def candidates(bench: Harness) -> list[tuple[object, object, object]]:
 def receipt(answer: Answer) -> Json:
     """Return what whoever asked was told."""
     return decode(answer.receipt or b"null")
+
+
+def _requested(bench: Harness) -> Order:
+    """A node asks a person."""
+    permit = bench.launch(workflow=gated())
+    bench.do(begin("gate", node_type="checkpoint"), permit=permit)
+    return bench.order(asks(), permit=permit)
+
+
+def _tried(bench: Harness) -> Order:
+    """Somebody answers who may not."""
+    asked(bench)
+    answer = AnswerCheckpoint(RUN, request_of(), 1, "s", "k", Blob.json({"choice": "go"}))
+    return bench.order(answer, actor=MODEL)
+
+
+def _decided(bench: Harness) -> Order:
+    """A person decides."""
+    asked(bench)
+    return bench.order(given(), actor=PERSON)
+
+
+SCENES: Final[dict[str, Callable[[Harness], Order]]] = {
+    "decision.requested": _requested,
+    "decision.submitted": _tried,
+    "decision.resolved": _decided,
+}

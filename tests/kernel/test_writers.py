@@ -21,7 +21,7 @@ from pi_workflows.kernel.order import Answer, Chore, Order
 from pi_workflows.store import volatile
 from pi_workflows.store.records import Permit
 from pi_workflows.store.transaction import Transaction
-from tests.kernel import preferring, queueing, recording
+from tests.kernel import conversing, deciding, preferring, queueing, recording
 from tests.kernel.harness import (
     CLAIM_MS,
     Harness,
@@ -316,6 +316,8 @@ WRITERS: Final[dict[str, Scene]] = {
     "segment.opened": segment_opened,
     "segment.completed": segment_completed,
     "segment.failed": segment_failed,
+    **conversing.SCENES,
+    **deciding.SCENES,
     **preferring.SCENES,
     **queueing.SCENES,
 }
@@ -333,7 +335,8 @@ def test_what_is_written_is_one_revision(bench: Harness, event_type: str) -> Non
     before = revision_of(bench)
     answer = bench.submit(order)
     assert isinstance(answer, Answer)
-    assert answer.error is None
+    # A refused answer to a decision is kept.
+    assert answer.error is None or event_type == "decision.submitted"
     assert event_type in types_of(answer)
     views = [view for _, view in commands_of(answer)]
     # Only a run that ended with nothing left to wait for takes a second command with it.
