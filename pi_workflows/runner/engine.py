@@ -116,7 +116,7 @@ class Engine:
                 attempt = self._boundaries.begin(step, NODE_TIMEOUT_DEFAULT_MS)
                 return await self._settle(attempt, computed)
             timeout_ms = computed
-        node = self._workflow.nodes[step.node_path]
+        node = self._workflow.node_by_path[step.node_path]
         prompt = await self._prompts.build(step, node) if isinstance(node, AgentNode) else ""
         if isinstance(prompt, Settlement):
             attempt = self._boundaries.begin(step, timeout_ms)
