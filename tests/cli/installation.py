@@ -16,7 +16,7 @@ from typing import Final
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.cli.main import run
+from pi_workflows.cli.program import run
 
 PROGRAM: Final = "from pi_workflows.cli.main import main; main()"
 WORKFLOWS: Final = Path(__file__).parent / "workflows"

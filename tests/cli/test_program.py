@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.cli.installation import PROGRAM, Installation
 HEAVY = ("pydantic", "rich", "trio", "apsw", "pi_workflows.protocol", "pi_workflows.server")
 LOADED = f"""
 import sys
-from pi_workflows.cli.main import run
+from pi_workflows.cli.program import run
 run(["--help"])
 print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
 """
@@ -25,6 +26,19 @@ from pi_workflows.cli import listing
 def broken(*_):
     raise AssertionError("two\\nlines")
 listing.list_runs = broken
+{PROGRAM}
+"""
+
+# Ctrl-C at the moment in which a module is to be loaded.
+INTERRUPTED = f"""
+import os, signal, sys
+class Interrupting:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {{moment!r}}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting)
+sys.argv = ["pi-workflows", "workflows"]
 {PROGRAM}
 """
 
@@ -39,6 +53,15 @@ def python(fresh: Installation, script: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
     )
+
+
+@pytest.mark.parametrize("moment", ["typer", "pi_workflows.cli.app", "pi_workflows.cli.checking"])
+def test_an_interrupt_while_it_is_loaded(moment: str, fresh: Installation) -> None:
+    """Before a command begins Ctrl-C ends the program without a word, then with one line."""
+    done = python(fresh, INTERRUPTED.format(moment=moment))
+    is_begun = moment == "pi_workflows.cli.checking"
+    code, said = (130, "pi-workflows: Interrupted.\n") if is_begun else (-signal.SIGINT, "")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
 
 
 def test_help_loads_nothing_that_takes_time(fresh: Installation) -> None:
