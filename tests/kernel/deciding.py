@@ -11,7 +11,6 @@ from pi_workflows.base.canonical import Json, decode
 from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.decision.resolution import AnswerDecision, CloseDecision
 from pi_workflows.domain.fact import Actor
-from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.kernel.order import Answer, Order
 from pi_workflows.store.records import Permit
 from tests.kernel.harness import Harness, begin, definition
@@ -174,11 +173,11 @@ def _requested(bench: Harness) -> Order:
     return bench.order(asks(), permit=permit)
 
 
-def _tried(bench: Harness) -> Order:
-    """Somebody answers who may not."""
+def _repeated(bench: Harness) -> Order:
+    """Somebody else decides alike."""
     asked(bench)
-    answer = AnswerCheckpoint(RUN, request_of(), 1, "s", "k", Blob.json({"choice": "go"}))
-    return bench.order(answer, actor=MODEL)
+    bench.do(given(), actor=PERSON)
+    return bench.order(given(name="s2"), actor=PERSON)
 
 
 def _decided(bench: Harness) -> Order:
@@ -189,6 +188,6 @@ def _decided(bench: Harness) -> Order:
 
 SCENES: Final[dict[str, Callable[[Harness], Order]]] = {
     "decision.requested": _requested,
-    "decision.submitted": _tried,
+    "decision.submitted": _repeated,
     "decision.resolved": _decided,
 }
