@@ -61,6 +61,7 @@ def story(read: Read, run_id: str) -> Story:
     own = _events(read, facts.resource_id, is_run=True)
     resources = read.all(_name, SQL["story_effects"], resource_id=facts.resource_id)
     resources += read.all(_name, SQL["story_decisions"], run_id=run_id)
+    resources += read.all(_name, SQL["story_messages"], run_id=run_id)
     others = [_events(read, each, is_run=False) for each in resources]
     for told in heapq.merge(own, *others, key=lambda told: told.event_seq):
         if told.seq is not None:

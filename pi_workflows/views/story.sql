@@ -15,6 +15,10 @@ SELECT resource_id FROM effects WHERE source_resource_id = :resource_id
 -- The resource of each decision of a run.
 SELECT resource_id FROM human_decisions WHERE run_id = :run_id
 
+-- name: story_messages
+-- The resource of each message of a run, in order.
+SELECT resource_id FROM workflow_messages WHERE run_id = :run_id ORDER BY order_number
+
 -- name: story_child
 -- The run that restarted this one, and the event that says so.
 SELECT r.run_id, e.event_seq, e.recorded_at, e.actor_type, e.event_type

@@ -68,6 +68,21 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What a session is told, as the story knows it.
+
+    Attributes:
+        name: What the story calls it: `the step plan`, `the notification of told`.
+        node_id: The node that it is about, if it is about one.
+        made_at_ms: When it was made.
+    """
+
+    name: str
+    node_id: str | None
+    made_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Held:
     key: str
     sentence: Sentence
@@ -87,6 +102,9 @@ class Narrator:
         values: As given.
         attempts: The attempts by their IDs.
         effects: The effects of actions by their IDs.
+        asked: The attempts of the questions, by the IDs of these.
+        messages: What the session is told, by ID.
+        turns: When the turns of its model began, by ID.
         claim: The number of the newest claim.
         began_ms: When the run was asked for.
         queued_ms: Since when the run has waited for a runner.
@@ -99,6 +117,9 @@ class Narrator:
         self.sentences: list[Sentence] = []
         self.attempts: dict[str, Attempt] = {}
         self.effects: dict[str, Effect] = {}
+        self.asked: dict[str, Attempt] = {}
+        self.messages: dict[str, Message] = {}
+        self.turns: dict[str, int] = {}
         self.claim = 0
         self.began_ms = 0
         self.queued_ms = 0

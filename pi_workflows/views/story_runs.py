@@ -167,6 +167,7 @@ def waiting(narrator: Narrator, fact: RunWaiting) -> None:
     request = fact.request
     attempt = narrator.attempts[request.attempt_id]
     attempt.asked_at_ms = narrator.told.at_ms
+    narrator.asked[request.request_id] = attempt
     narrator.take_over(request.attempt_id)
     after = duration(attempt.active_ms)
     narrator.say(
@@ -178,17 +179,14 @@ def waiting(narrator: Narrator, fact: RunWaiting) -> None:
 
 def submitted(narrator: Narrator, fact: RequestSubmitted) -> None:
     """Tell that an answer arrived, and what became of it."""
-    asked = next(
-        (each for each in narrator.attempts.values() if each.asked_at_ms is not None), None
-    )
-    name = asked.name if asked is not None else "the run"
-    waited = ""
-    if asked is not None and asked.asked_at_ms is not None:
-        waited = f" after {narrator.since(asked.asked_at_ms)}"
+    asked = narrator.asked[fact.submission.request_id]
+    assert asked.asked_at_ms is not None, "an answer to a question that is not open"
+    waited = f" after {narrator.since(asked.asked_at_ms)}"
     given = narrator.values.described(fact.submission.payload_hash)
     narrator.say(
-        f"{narrator.who} answered {name}{waited} with {given}, {_ANSWERS[fact.submission.outcome]}",
-        node=asked.node_id if asked is not None else None,
+        f"{narrator.who} answered {asked.name}{waited} with {given},"
+        f" {_ANSWERS[fact.submission.outcome]}",
+        node=asked.node_id,
     )
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeVar
 
-from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.attempt.events import (
+    AttemptSettled,
+    AttemptStarted,
+    IntervalClosed,
+    IntervalOpened,
+    UpdateRecorded,
+)
 from pi_workflows.domain.decision.events import (
     DecisionRequested,
     DecisionResolved,
@@ -22,7 +28,19 @@ from pi_workflows.domain.effect.events import (
     EffectReserved,
 )
 from pi_workflows.domain.fact import Event
-from pi_workflows.domain.request.events import RequestSubmitted
+from pi_workflows.domain.message.events import (
+    MessageCancelled,
+    MessageCreated,
+    MessageRecoveryStopped,
+    MessageSent,
+    TurnStarted,
+    TurnStopped,
+)
+from pi_workflows.domain.request.events import (
+    RequestCancelled,
+    RequestSubmitted,
+    RequestValidated,
+)
 from pi_workflows.domain.run.events import (
     LeaseClaimed,
     LeaseReleased,
@@ -30,6 +48,7 @@ from pi_workflows.domain.run.events import (
     RunCompleted,
     RunEffectAmbiguous,
     RunFailed,
+    RunInteractionTimeoutStarted,
     RunParked,
     RunPaused,
     RunQueued,
@@ -46,6 +65,7 @@ from pi_workflows.domain.run.events import (
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 from pi_workflows.views import story_decisions as decisions
 from pi_workflows.views import story_effects as effects
+from pi_workflows.views import story_messages as messages
 from pi_workflows.views import story_runs as runs
 from pi_workflows.views.story_narrator import Narrator
 
@@ -85,6 +105,14 @@ TELLERS: Final[Mapping[type[Event], Teller]] = dict(
         _row(AttemptStarted, runs.attempt_started),
         _row(AttemptSettled, runs.attempt_settled),
         _row(RequestSubmitted, runs.submitted),
+        _row(RequestValidated, messages.validated),
+        _row(RequestCancelled, messages.given_up),
+        _row(RunInteractionTimeoutStarted, messages.expired),
+        _row(MessageCreated, messages.created),
+        _row(MessageSent, messages.sent),
+        _row(MessageRecoveryStopped, messages.recovery_stopped),
+        _row(TurnStarted, messages.turn_started),
+        _row(TurnStopped, messages.turn_ended),
         _row(DecisionRequested, decisions.requested),
         _row(DecisionSubmitted, decisions.submitted),
         _row(DecisionResolved, decisions.resolved),
@@ -101,10 +129,20 @@ TELLERS: Final[Mapping[type[Event], Teller]] = dict(
 """How each kind of event is told."""
 
 QUIET: Final[frozenset[type[Event]]] = frozenset(
-    {RunQueueSettled, UpdateRecorded, SegmentOpened, SegmentCompleted, SegmentFailed}
+    {
+        RunQueueSettled,
+        UpdateRecorded,
+        IntervalOpened,
+        IntervalClosed,
+        MessageCancelled,
+        SegmentOpened,
+        SegmentCompleted,
+        SegmentFailed,
+    }
 )
-"""What says nothing to people: the queue's bookkeeping, progress, which later progress ends, and
-that a session is captured, which changes nothing for its run."""
+"""What says nothing to people: the queue's bookkeeping, progress, which later progress ends, when
+the session's time runs, that something need not be told any more, and that a session is captured,
+which changes nothing for its run."""
 
 
 def tell(narrator: Narrator, fact: Event) -> None:

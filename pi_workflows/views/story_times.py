@@ -12,6 +12,7 @@ from pi_workflows.domain.fact import Event
 from pi_workflows.domain.request.events import RequestSubmitted
 from pi_workflows.domain.rows import ClosedInterval, QueueStatus
 from pi_workflows.domain.run.events import (
+    InteractionEvent,
     LeaseClaimed,
     LeaseReleased,
     RunEffectAmbiguous,
@@ -61,11 +62,12 @@ class Totals:
 
     Attributes:
         wall_ms: From the first event to the end.
-        active_ms: Somebody worked on a node: the closed active intervals of all attempts.
+        active_ms: A runner or a session worked on a node: the closed active intervals of all
+            attempts.
         between_ms: A runner had the run without that: it started, or was between two nodes.
         queued_ms: It waited for a free runner.
         delayed_ms: A retry, or a new runner after a lost one, was not due yet.
-        waiting_ms: It waited for an answer.
+        waiting_ms: It waited for an answer, and no session worked on one.
         paused_ms: It was paused.
         parked_ms: It stood still because of an error, until a person acted.
         interrupted_ms: Its runner was gone and nobody had noticed: from the last sign of life to
@@ -108,6 +110,7 @@ class Timeline:
         self._now_ms = 0
         self._spent: dict[_Phase, int] = {}
         self._active_ms = 0
+        self._session_ms = 0
         self._interrupted_ms = 0
         self._queue: QueueStatus = "queued"
         self._available_ms = 0
@@ -133,6 +136,8 @@ class Timeline:
         interval = _interval(fact)
         if interval is not None:
             self._active_ms += interval.elapsed_ms
+            if not self._is_held:
+                self._session_ms += interval.elapsed_ms
         if self._is_held and self._is_loss(fact):
             self._lose(interval)
         self._learn(fact)
@@ -140,18 +145,21 @@ class Timeline:
     def totals(self) -> Totals:
         """Return where the time went until now."""
         spent = self._spent
-        held_ms = spent.get("held", 0) - self._interrupted_ms
+        waiting_ms = spent.get("waiting", 0) - self._session_ms
+        runner_ms = self._active_ms - self._session_ms
+        # What a session is measured to have worked beyond its run's waiting is told with the rest.
+        idle_ms = spent.get("held", 0) - self._interrupted_ms - runner_ms + min(0, waiting_ms)
         return Totals(
             wall_ms=self._now_ms - (self._begun_ms or 0),
             active_ms=self._active_ms,
-            between_ms=max(0, held_ms - self._active_ms),
+            between_ms=max(0, idle_ms),
             queued_ms=spent.get("queued", 0),
             delayed_ms=spent.get("delayed", 0),
-            waiting_ms=spent.get("waiting", 0),
+            waiting_ms=max(0, waiting_ms),
             paused_ms=spent.get("paused", 0),
             parked_ms=spent.get("parked", 0),
             interrupted_ms=self._interrupted_ms,
-            excess_ms=max(0, self._active_ms - held_ms),
+            excess_ms=max(0, -idle_ms),
         )
 
     @property
@@ -207,7 +215,7 @@ class Timeline:
         self._is_server_lost = isinstance(fact, LeaseReleased) and fact.reason == SERVER_LOST
         if isinstance(fact, RunWaiting):
             self._is_asking = True
-        elif isinstance(fact, RequestSubmitted):
+        elif isinstance(fact, RequestSubmitted | InteractionEvent) and fact.request is not None:
             self._is_asking = fact.request.status == "pending"
         elif isinstance(fact, RunQueued):
             self._available_ms = fact.queue.available_at
