@@ -26,6 +26,23 @@ PAYLOADS: dict[Operation, dict[str, Json]] = {
         "response": {"choice": "go"},
     },
     Operation.WORKFLOW_MESSAGE_REPORT_BRANCH: REPORT,
+    Operation.WORKFLOW_TURN_REPORT: {
+        "state": "started",
+        "workflowMessageId": "m",
+        "workflowTurnId": "t",
+        "runId": "run-1",
+    },
+    Operation.SESSION_VIEW_CLEAR_TERMINAL: {},
+    Operation.INTERACTION_SUBMIT: {"requestId": "r", "submissionId": "s", "value": 1},
+    Operation.INTERACTION_ASSISTANT: {
+        "requestId": "r",
+        "submissionId": "s",
+        "value": {"text": "done", "sessionEntryId": "e"},
+    },
+    Operation.INTERACTION_UPDATE: {
+        "requestId": "r",
+        "value": {"update": {"type": "note", "key": "k", "data": {}}},
+    },
     Operation.SESSION_RECORD: {
         "action": "capture",
         "capture": {

@@ -21,6 +21,13 @@ from tests.server.coordinating import (
     report,
 )
 
+# What is repeated finds what it reported or handed in, so that no receipt is kept.
+_FOUND_AGAIN = {
+    Operation.WORKFLOW_TURN_REPORT,
+    Operation.INTERACTION_SUBMIT,
+    Operation.INTERACTION_ASSISTANT,
+}
+
 
 @pytest.mark.parametrize("operation", list(PAYLOADS))
 def test_who_may_ask_in_a_sessions_name(state_dir: Path, operation: Operation) -> None:
@@ -61,10 +68,19 @@ def test_who_may_ask_in_a_sessions_name(state_dir: Path, operation: Operation) -
                 assert reply.outcome is Outcome.ACCEPTED
                 assert code(await ask(peer, {})) == "authorityDenied"
                 assert bench.receipt_count() == receipts
-            else:
-                # The domain has its word: the run has not ended, and asks nothing.
-                assert code(reply) in {"runNotTerminal", "requestMissing", "captureMissing"}
+            elif operation is Operation.SESSION_VIEW_CLEAR_TERMINAL:
+                assert reply.receipt == {"cleared": False}
                 assert bench.receipt_count() == receipts + 1
+            else:
+                # The domain has its word: the run has not ended, asks nothing and told nothing.
+                assert code(reply) in {
+                    "runNotTerminal",
+                    "requestMissing",
+                    "captureMissing",
+                    "messageMissing",
+                }
+                is_remembered = operation not in _FOUND_AGAIN
+                assert bench.receipt_count() == receipts + is_remembered
 
     assert set(PAYLOADS) == {each for each, spec in OPERATIONS.items() if spec.is_session}
     run(body)
@@ -118,7 +134,8 @@ def test_a_session_speaks_about_its_own_runs_only(state_dir: Path) -> None:
                 assert (reply.outcome, code(reply)) == (Outcome.REJECTED, "runOfAnotherSession")
             for operation, payload in PAYLOADS.items():
                 if OPERATIONS[operation].run_id is Need.REQUIRED:
-                    revision = 1 if operation is Operation.RUN_RESTART else None
+                    needs = OPERATIONS[operation].expected_revision
+                    revision = 1 if needs is Need.REQUIRED else None
                     reply = await peer.ask(
                         operation.value,
                         {**payload, **claim(epoch)},
