@@ -52,8 +52,6 @@ _STATUS: Final[dict[str, AttemptStatus]] = {
     "timed_out": "timed_out",
     "cancelled": "cancelled",
 }
-# Nodes that nothing but an answer completes.
-_ANSWERED: Final = ("agent", "checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +273,8 @@ def finish_attempt(command: FinishAttempt, context: Context, read: Read) -> Deci
         at_ms=context.at_ms,
     )
     _require_resolved(read, state, attempt, command)
+    if attempt.node_type == "notify" and command.outcome == "ok":
+        raise TransitionDenied("Only its text completes a notification.", code="textMissing")
     if command.outcome == "ok" and command.output is None:
         raise TransitionDenied("An attempt that succeeded has an output.", code="outputMissing")
     if command.outcome != "ok" and command.failure is None:
