@@ -91,6 +91,8 @@ SETTINGS_OPERATIONS_MAX: Final = 256
 SETTINGS_POINTER_BYTES_MAX: Final = _KIB
 # Changes that an item of a run's settings shows; the others stand in the log.
 SETTINGS_CHANGES_SHOWN_MAX: Final = 8
+# Bytes of one of them, or of the first value, beside the value itself.
+SETTINGS_PATCH_SHOWN_BYTES_MAX: Final = _KIB
 # A prompt for after a run: as long as a node's own.
 FOLLOW_UP_CHARS_MAX: Final = 96_000
 # Prompts that wait for one run's end: each is a turn of the session's model.

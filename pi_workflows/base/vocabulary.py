@@ -21,7 +21,15 @@ DisplayStatus: TypeAlias = Literal[
 """What a person is told about a run."""
 
 WindowKind: TypeAlias = Literal[
-    "steps", "trace", "trace_at_step", "updates", "session_entries", "session_events"
+    "steps",
+    "trace",
+    "trace_at_step",
+    "updates",
+    "settings",
+    "follow_ups",
+    "workflow_messages",
+    "session_entries",
+    "session_events",
 ]
 """What a window of a run holds. The cursor of `trace_at_step` is a step; of `trace` a `seq`."""
 

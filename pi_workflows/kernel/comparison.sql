@@ -71,7 +71,7 @@ SELECT run_id, step_index, attempt_id
 FROM run_steps ORDER BY run_id, step_index
 
 -- name: workflow_updates
-SELECT update_id, attempt_id, update_seq, run_revision, update_type, update_key, data_hash, recorded_at
+SELECT update_id, run_id, attempt_id, update_seq, run_revision, update_type, update_key, data_hash, recorded_at
 FROM workflow_updates ORDER BY update_id
 
 -- name: workflow_settings

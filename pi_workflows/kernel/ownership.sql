@@ -94,6 +94,8 @@ SELECT run_id, NULL FROM node_attempts WHERE attempt_id = :attempt_id
 SELECT :run_id, NULL
 
 -- name: workflow_updates
+SELECT u.run_id, NULL FROM workflow_updates AS u WHERE u.update_id = :update_id
+UNION ALL
 SELECT a.run_id, NULL
 FROM workflow_updates AS u JOIN node_attempts AS a ON a.attempt_id = u.attempt_id
 WHERE u.update_id = :update_id

@@ -177,15 +177,15 @@ WHERE s.step_index <> s.expected OR a.run_id <> s.run_id
    OR a.status NOT IN ('completed', 'failed', 'timed_out', 'cancelled')
 
 -- name: updates
--- Progress is numbered 1..N in its attempt and never ahead of its run.
+-- Progress is numbered 1..N in its attempt, and its run's, which it is never ahead of.
 SELECT a.run_id FROM (
-    SELECT attempt_id, update_seq, run_revision,
+    SELECT run_id, attempt_id, update_seq, run_revision,
            row_number() OVER (PARTITION BY attempt_id ORDER BY update_seq) AS expected
     FROM workflow_updates) AS u
 JOIN node_attempts AS a ON a.attempt_id = u.attempt_id
 JOIN runs AS r ON r.run_id = a.run_id
 JOIN resources AS s ON s.resource_id = r.resource_id
-WHERE u.update_seq <> u.expected OR u.run_revision > s.revision
+WHERE u.update_seq <> u.expected OR u.run_revision > s.revision OR u.run_id <> a.run_id
 
 -- name: settings_bind
 -- An attempt is bound to one value of one scope, or to none.

@@ -18,6 +18,7 @@ from pi_workflows.domain.events import decode
 from pi_workflows.protocol.views import RunPage
 from pi_workflows.views.capture import entries_page, events_page, replay_checkpoint
 from pi_workflows.views.facts import RunFacts, run_facts
+from pi_workflows.views.follow_ups import follow_ups_page
 from pi_workflows.views.graph import graph_at
 from pi_workflows.views.heads import Head, json_list, node_heads, step_total
 from pi_workflows.views.items import (
@@ -29,7 +30,9 @@ from pi_workflows.views.items import (
     trace_item,
     update_item,
 )
+from pi_workflows.views.messages import messages_page
 from pi_workflows.views.page import Page, around, window
+from pi_workflows.views.settings import settings_page
 from pi_workflows.views.settlement import settled_seq
 
 SQL: Final = load(__package__, "pages.sql")
@@ -50,8 +53,6 @@ class _NodeId(NamedTuple):
 class _Current(NamedTuple):
     update_id: str
     run_revision: int
-    update_type: str
-    update_key: str
 
 
 def run_page(
@@ -67,8 +68,9 @@ def run_page(
         read: One consistent read.
         run_id: The run.
         kind: What it holds: `steps`; `trace`, or the trace where a step settled,
-            `trace_at_step`; `updates`, the newest of each type and key; what was captured of its
-            sessions, `session_entries` and `session_events`.
+            `trace_at_step`; `updates`, the newest of each type and key; its `settings`,
+            `follow_ups` and `workflow_messages`; what was captured of its sessions,
+            `session_entries` and `session_events`.
         cursor: The index of an item, from 0, or of the step; None is the end. In `trace` it is the
             `seq` of the last item that the caller has.
         expected_revision: The presentation revision that the page has to be of.
@@ -83,25 +85,12 @@ def run_page(
     """
     facts = run_facts(read, run_id)
     require_revision(facts, expected_revision)
+    page = _page(read, facts, kind, cursor)
     graph = None
-    match kind:
-        case "steps":
-            total = step_total(read, run_id)
-            page = steps_page(read, run_id, total, cursor)
-            last = max(0, total - 1)
-            heads = _heads(read, facts)
-            graph = graph_at(read, run_id, heads, last if cursor is None else min(cursor, last))
-        case "trace":
-            page = trace_page(read, facts, cursor)
-        case "trace_at_step":
-            page = trace_page(read, facts, _place_of_step(read, facts, cursor))
-        case "updates":
-            newest = [head.attempt_id for head in _heads(read, facts)]
-            page = updates_page(read, run_id, newest, cursor=cursor)
-        case "session_entries":
-            page = entries_page(read, run_id, cursor)
-        case "session_events":
-            page = events_page(read, run_id, cursor)
+    if kind == "steps":
+        last = max(0, page.total - 1)
+        heads = _heads(read, facts)
+        graph = graph_at(read, run_id, heads, last if cursor is None else min(cursor, last))
     found = RunPage(
         run_id=run_id,
         revision=facts.revision,
@@ -119,6 +108,30 @@ def run_page(
     # Null says that nothing came before.
     replay = replay_checkpoint(read, run_id, page.start)
     return found.model_copy(update={"replay_checkpoint": replay})
+
+
+def _page(read: Read, facts: RunFacts, kind: WindowKind, cursor: int | None) -> Page:
+    """Return the window of a kind around a cursor."""
+    run_id = facts.run_id
+    match kind:
+        case "steps":
+            return steps_page(read, run_id, step_total(read, run_id), cursor)
+        case "trace":
+            return trace_page(read, facts, cursor)
+        case "trace_at_step":
+            return trace_page(read, facts, _place_of_step(read, facts, cursor))
+        case "updates":
+            return updates_page(read, run_id, cursor=cursor)
+        case "settings":
+            return settings_page(read, facts, cursor=cursor)
+        case "follow_ups":
+            return follow_ups_page(read, run_id, cursor=cursor)
+        case "workflow_messages":
+            return messages_page(read, run_id, cursor=cursor)
+        case "session_entries":
+            return entries_page(read, run_id, cursor)
+        case "session_events":
+            return events_page(read, run_id, cursor)
 
 
 def require_revision(facts: RunFacts, expected_revision: int | None) -> None:
@@ -228,7 +241,6 @@ def _trace_item(read: Read, run_id: str, row: _TraceRow) -> dict[str, Json]:
 def updates_page(
     read: Read,
     run_id: str,
-    attempt_ids: Iterable[str],
     bytes_max: int = PAGE_BYTES_MAX,
     *,
     cursor: int | None = None,
@@ -238,38 +250,29 @@ def updates_page(
     Args:
         read: The view's read.
         run_id: The run.
-        attempt_ids: The newest attempt of each node: what an earlier one said is over.
         bytes_max: Bytes of the items.
         cursor: The index of one; None is the last.
 
     Returns:
         The page; the total counts the keys.
     """
-    listed = newest_updates(read, attempt_ids)
+    listed = newest_updates(read, run_id)
     places = window(len(listed), cursor)
     rows = update_rows(read, listed[places.start : places.stop])
     items: list[Json] = [update_item(read, run_id, row) for row in rows]
     return around(len(listed), cursor, items, bytes_max)
 
 
-def newest_updates(read: Read, attempt_ids: Iterable[str]) -> list[str]:
+def newest_updates(read: Read, run_id: str) -> list[str]:
     """Return the IDs of the newest update of each type and key, in the order of publication.
 
     Args:
         read: The view's read.
-        attempt_ids: The newest attempt of each node.
+        run_id: The run.
     """
-    current = read.all(
-        _Current,
-        SQL["current_updates"],
-        attempt_ids=json_list(attempt_ids),
-        updates_max=UPDATE_KEYS_MAX,
-    )
+    current = read.all(_Current, SQL["current_updates"], run_id=run_id, updates_max=UPDATE_KEYS_MAX)
     current.sort(key=lambda row: row.run_revision)
-    # The same key of two nodes is one account; the later one stands.
-    newest = {(row.update_type, row.update_key): row.update_id for row in current}
-    kept = set(newest.values())
-    return [row.update_id for row in current if row.update_id in kept]
+    return [row.update_id for row in current]
 
 
 def update_rows(read: Read, update_ids: Iterable[str]) -> list[UpdateRow]:

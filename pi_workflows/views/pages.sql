@@ -33,29 +33,27 @@ ORDER BY e.resource_revision
 SELECT node_id FROM node_attempts WHERE attempt_id = :attempt_id
 
 -- name: current_updates
--- The newest update of each type and key of these attempts. Index workflow_updates_key is skipped
--- through: one lookup for each key, however often it was published.
-WITH RECURSIVE current (attempt_id, update_type, update_key, update_id) AS (
-    SELECT u.attempt_id, u.update_type, u.update_key, u.update_id
-    FROM json_each(:attempt_ids) AS asked
-    CROSS JOIN workflow_updates AS u ON u.update_id = (
-        SELECT n.update_id FROM workflow_updates AS n
-        WHERE n.attempt_id = asked.value
-        ORDER BY n.update_type, n.update_key, n.update_seq DESC LIMIT 1)
+-- The newest update of each type and key. Index workflow_updates_key is skipped through: one lookup for each key,
+-- however often it was published.
+WITH RECURSIVE current (update_type, update_key, update_id) AS (
+    SELECT u.update_type, u.update_key, u.update_id
+    FROM workflow_updates AS u
+    WHERE u.update_id = (
+        SELECT n.update_id FROM workflow_updates AS n WHERE n.run_id = :run_id
+        ORDER BY n.update_type, n.update_key, n.run_revision DESC LIMIT 1)
     UNION ALL
-    SELECT u.attempt_id, u.update_type, u.update_key, u.update_id
+    SELECT u.update_type, u.update_key, u.update_id
     FROM current AS c
     CROSS JOIN workflow_updates AS u ON u.update_id = coalesce(
         (SELECT n.update_id FROM workflow_updates AS n
-         WHERE n.attempt_id = c.attempt_id AND n.update_type = c.update_type
-           AND n.update_key > c.update_key
-         ORDER BY n.update_key, n.update_seq DESC LIMIT 1),
+         WHERE n.run_id = :run_id AND n.update_type = c.update_type AND n.update_key > c.update_key
+         ORDER BY n.update_key, n.run_revision DESC LIMIT 1),
         (SELECT n.update_id FROM workflow_updates AS n
-         WHERE n.attempt_id = c.attempt_id AND n.update_type > c.update_type
-         ORDER BY n.update_type, n.update_key, n.update_seq DESC LIMIT 1))
+         WHERE n.run_id = :run_id AND n.update_type > c.update_type
+         ORDER BY n.update_type, n.update_key, n.run_revision DESC LIMIT 1))
     LIMIT :updates_max
 )
-SELECT u.update_id, u.run_revision, u.update_type, u.update_key
+SELECT u.update_id, u.run_revision
 FROM current AS c
 CROSS JOIN workflow_updates AS u ON u.update_id = c.update_id
 

@@ -26,12 +26,15 @@ from pi_workflows.views.capture import (
     newest_capture,
 )
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
+from pi_workflows.views.follow_ups import follow_ups_page
 from pi_workflows.views.graph import Graph, live_graph
 from pi_workflows.views.heads import Head, node_heads, step_total
+from pi_workflows.views.messages import messages_page
 from pi_workflows.views.named import Range, is_total, member_of, newest_of, range_of
 from pi_workflows.views.page import Page
 from pi_workflows.views.pages import trace_items, updates_page
 from pi_workflows.views.run_view import process_members, state_members
+from pi_workflows.views.settings import settings_page
 
 SQL: Final = load(__package__, "run_patch.sql")
 
@@ -274,8 +277,22 @@ class _Filling:
     @cached_property
     def updates(self) -> Page:
         """What its nodes published."""
-        newest = [head.attempt_id for head in self._heads]
-        return updates_page(self._read, self._facts.run_id, newest)
+        return updates_page(self._read, self._facts.run_id)
+
+    @cached_property
+    def settings(self) -> Page:
+        """What people may change about it."""
+        return settings_page(self._read, self._facts)
+
+    @cached_property
+    def follow_ups(self) -> Page:
+        """What waits for its end."""
+        return follow_ups_page(self._read, self._facts.run_id)
+
+    @cached_property
+    def messages(self) -> Page:
+        """What it told its session."""
+        return messages_page(self._read, self._facts.run_id)
 
 
 def _strange() -> Corrupt:
@@ -305,6 +322,15 @@ _MEMBERS: Final[Mapping[str, Callable[[_Filling], Json]]] = {
     "/updates": lambda filling: filling.updates.documents,
     "/updateStart": lambda filling: filling.updates.start,
     "/updateTotal": lambda filling: filling.updates.total,
+    "/settingsScopes": lambda filling: filling.settings.documents,
+    "/settingsStart": lambda filling: filling.settings.start,
+    "/settingsTotal": lambda filling: filling.settings.total,
+    "/followUpQueue": lambda filling: {"items": filling.follow_ups.documents},
+    "/followUpStart": lambda filling: filling.follow_ups.start,
+    "/followUpTotal": lambda filling: filling.follow_ups.total,
+    "/workflowMessages": lambda filling: filling.messages.documents,
+    "/workflowMessageStart": lambda filling: filling.messages.start,
+    "/workflowMessageTotal": lambda filling: filling.messages.total,
     "/session/binding": lambda filling: filling.binding_document,
     "/session/capture": lambda filling: filling.capture_document,
     "/session/integrity": lambda filling: filling.integrity_document,

@@ -28,11 +28,14 @@ from pi_workflows.views.content import stored_value
 from pi_workflows.views.decision import human_decision
 from pi_workflows.views.definition import definition_document
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
+from pi_workflows.views.follow_ups import follow_ups_page
 from pi_workflows.views.graph import live_graph
 from pi_workflows.views.heads import Head, HeadValue, head_values, last_node, node_heads, step_total
+from pi_workflows.views.messages import messages_page
 from pi_workflows.views.page import Page
 from pi_workflows.views.pages import steps_page, trace_page, updates_page
 from pi_workflows.views.request import interaction
+from pi_workflows.views.settings import settings_page
 from pi_workflows.views.value import Value, embed, embedded
 
 
@@ -140,8 +143,10 @@ def _document(read: Read, parts: _Parts, budget: _Budget) -> dict[str, Json]:
     steps = steps_page(read, facts.run_id, parts.step_total, None, budget.page_bytes)
     trace = trace_page(read, facts, None, budget.page_bytes)
     graph = live_graph(read, facts.run_id, parts.heads, parts.step_total, budget.page_bytes)
-    newest = [head.attempt_id for head in parts.heads]
-    updates = updates_page(read, facts.run_id, newest, budget.page_bytes)
+    updates = updates_page(read, facts.run_id, budget.page_bytes)
+    settings = settings_page(read, facts, budget.page_bytes)
+    follow_ups = follow_ups_page(read, facts.run_id, budget.page_bytes)
+    messages = messages_page(read, facts.run_id, budget.page_bytes)
     definition = definition_document(
         read,
         facts.definition_hash,
@@ -175,6 +180,15 @@ def _document(read: Read, parts: _Parts, budget: _Budget) -> dict[str, Json]:
         "updates": updates.documents,
         "updateStart": updates.start,
         "updateTotal": updates.total,
+        "settingsScopes": settings.documents,
+        "settingsStart": settings.start,
+        "settingsTotal": settings.total,
+        "followUpQueue": {"items": follow_ups.documents},
+        "followUpStart": follow_ups.start,
+        "followUpTotal": follow_ups.total,
+        "workflowMessages": messages.documents,
+        "workflowMessageStart": messages.start,
+        "workflowMessageTotal": messages.total,
         "session": session_member(read, facts, budget.page_bytes),
     }
 

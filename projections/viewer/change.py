@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from pi_workflows.base import ids
 from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
 from pi_workflows.domain.fact import Event, Stored
+from pi_workflows.domain.follow_up.events import FollowUpEnded, FollowUpQueued
+from pi_workflows.domain.message.events import (
+    MessageChanged,
+    MessageCreated,
+    MessageSent,
+    TurnStarted,
+    TurnStopped,
+)
 from pi_workflows.domain.request.events import RequestSubmitted
-from pi_workflows.domain.run.events import RunEnded, RunEvent, RunResumeRequested, RunWaiting
+from pi_workflows.domain.run.events import InteractionEvent, RunEnded, RunEvent, RunWaiting
 from pi_workflows.domain.session.events import SegmentEnded, SegmentOpened
 from pi_workflows.domain.session.journal import Flush
+from pi_workflows.domain.settings.events import RunSettingsOpened, SettingsChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,7 @@ class Change:
         captures: The captures that were opened.
         ended: The captures that ended.
         flush: What was appended to the session journals.
+        beside: What the events of other resources say.
     """
 
     run_id: str
@@ -31,6 +42,7 @@ class Change:
     captures: tuple[SegmentOpened, ...] = ()
     ended: tuple[SegmentEnded, ...] = ()
     flush: Flush | None = None
+    beside: tuple[Event, ...] = ()
 
     @classmethod
     def of(cls, run_id: str, events: tuple[Stored, ...], flush: Flush | None = None) -> Change:
@@ -43,6 +55,7 @@ class Change:
             tuple(fact for fact in facts if isinstance(fact, SegmentOpened)),
             tuple(fact for fact in facts if isinstance(fact, SegmentEnded)),
             flush,
+            tuple(event.fact for event in events if event.resource_id != resource_id),
         )
 
     @property
@@ -72,6 +85,26 @@ class Change:
         return any(isinstance(fact, UpdateRecorded) for fact in self.facts)
 
     @property
+    def has_settings(self) -> bool:
+        """Whether settings came to be or changed."""
+        return any(
+            isinstance(fact, RunSettingsOpened | SettingsChanged)
+            for fact in (*self.facts, *self.beside)
+        )
+
+    @property
+    def has_follow_ups(self) -> bool:
+        """Whether a follow-up was queued, came to an end, or may have been sent."""
+        return any(
+            isinstance(fact, FollowUpQueued | FollowUpEnded | MessageSent) for fact in self.beside
+        )
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether something was told to the session or came of it, or a turn began or ended."""
+        return any(isinstance(fact, _MESSAGES) for fact in self.beside)
+
+    @property
     def has_run(self) -> bool:
         """Whether columns of the run itself were set."""
         return any(isinstance(fact, RunEvent) and fact.run is not None for fact in self.facts)
@@ -97,6 +130,9 @@ class Change:
         return any(isinstance(fact, RunEnded) for fact in self.facts)
 
 
+_MESSAGES: Final = (MessageCreated, MessageChanged, TurnStarted, TurnStopped)
+
+
 def _has_attempt(fact: Event) -> bool:
     """Whether an event changes an attempt."""
     match fact:
@@ -111,9 +147,9 @@ def _has_attempt(fact: Event) -> bool:
 def _has_request(fact: Event) -> bool:
     """Whether an event changes a question."""
     match fact:
-        case RunWaiting() | RequestSubmitted():
+        case RunWaiting():
             return True
-        case AttemptSettled() | RunResumeRequested():
+        case AttemptSettled() | RequestSubmitted() | InteractionEvent():
             return fact.request is not None
         case RunEnded():
             return bool(fact.requests)

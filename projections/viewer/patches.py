@@ -44,6 +44,9 @@ _ITEM_BYTES: Final = 128
 _NOTHING: Final = Blob.json([])
 # There are a few dozen; whatever a command did, its patches are among them.
 _PATCHES_KEPT_MAX: Final = 256
+_SETTINGS: Final = ("/settingsScopes", "/settingsStart", "/settingsTotal")
+_FOLLOW_UPS: Final = ("/followUpQueue", "/followUpStart", "/followUpTotal")
+_MESSAGES: Final = ("/workflowMessages", "/workflowMessageStart", "/workflowMessageTotal")
 _UPDATES: Final = ("/updates", "/updateStart", "/updateTotal")
 
 
@@ -72,8 +75,14 @@ def deltas_of(change: Change, db: Projection) -> Iterator[Delta]:
         yield Delta("replay", "steps:reload", _replaced(("/stepTotal",)))
     if change.own:
         yield Delta("timeline", "trace:tail", _newest(len(change.own)))
-    if change.has_progress or any(_had_updates(change, db)):
+    if change.has_progress:
         yield Delta("inspector", "updates", _replaced(_UPDATES))
+    if change.has_settings:
+        yield Delta("inspector", "settings", _replaced(_SETTINGS))
+    if change.has_follow_ups:
+        yield Delta("inspector", "follow_ups", _replaced(_FOLLOW_UPS))
+    if change.has_messages:
+        yield Delta("inspector", "messages", _replaced(_MESSAGES))
     if change.settled or change.has_ended:
         yield Delta("inspector", "aggregates:reload", _NOTHING)
     yield from _session(change, db)
@@ -173,19 +182,6 @@ def _tail(page: PageName, after: int, through: int) -> Blob:
 def _whole(pointer: str) -> Blob:
     """Return the patch that gives a target, which is a member of the view, what it now is."""
     return Blob.json([{"op": "replace", "path": "", "value": named_member(pointer)}])
-
-
-def _had_updates(change: Change, db: Projection) -> Iterator[bool]:
-    """Yield for each attempt that began whether its node's progress is no longer shown."""
-    for fact in change.started:
-        found = db.one(
-            _Found,
-            SQL["had_updates"],
-            run_id=fact.attempt.run_id,
-            node_id=fact.attempt.node_id,
-            attempt_number=fact.attempt.attempt_number,
-        )
-        yield found is not None
 
 
 class _Found(NamedTuple):

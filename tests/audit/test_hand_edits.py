@@ -52,7 +52,7 @@ OWNERS: Final[dict[str, str]] = {
     "node_attempts": _OWN,
     "attempt_active_intervals": _OF_ATTEMPT,
     "run_steps": _OWN,
-    "workflow_updates": _OF_ATTEMPT,
+    "workflow_updates": _OWN,
     "effects": _OF_EFFECT,
     "effect_attempts": _OF_EFFECT,
     "viewer_runs": _OWN,

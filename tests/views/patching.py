@@ -20,6 +20,9 @@ BASES: Final = {
     ("conversation", "binding"): "/session/binding",
     ("conversation", "integrity"): "/session/integrity",
     ("inspector", "updates"): "",
+    ("inspector", "settings"): "",
+    ("inspector", "follow_ups"): "",
+    ("inspector", "messages"): "",
     ("inspector", "aggregates:reload"): "",
 }
 STALE: Final = {

@@ -12,9 +12,11 @@ SELECT coalesce(max(update_seq), 0) FROM workflow_updates WHERE attempt_id = :at
 -- How many accounts the run has, as far as it may. Index workflow_updates_key is skipped through: one lookup for each,
 -- however often it was published.
 WITH RECURSIVE account (update_type, update_key) AS (
-    SELECT * FROM (
-        SELECT update_type, update_key FROM workflow_updates WHERE run_id = :run_id
-        ORDER BY update_type, update_key LIMIT 1)
+    SELECT u.update_type, u.update_key
+    FROM workflow_updates AS u
+    WHERE u.update_id = (
+        SELECT n.update_id FROM workflow_updates AS n WHERE n.run_id = :run_id
+        ORDER BY n.update_type, n.update_key LIMIT 1)
     UNION ALL
     SELECT u.update_type, u.update_key
     FROM account AS c
