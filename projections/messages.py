@@ -32,5 +32,7 @@ def turn_started(event: Stored, fact: TurnStarted, db: Projection) -> None:
 
 
 def turn_ended(event: Stored, fact: TurnStopped, db: Projection) -> None:
-    """End an open turn."""
+    """End an open turn, and set what its end changed in its message."""
     db.write(SQL["end_turn"], **fact.turn.columns())
+    if fact.message is not None:
+        db.write(SQL["change_message"], at_ms=event.at_ms, **fact.message.columns())

@@ -64,8 +64,7 @@ def recovery_stopped(narrator: Narrator, fact: MessageRecoveryStopped) -> None:
     """Tell that nothing may be launched by itself any more, and why."""
     assert fact.message.recovery_stop is not None, "a stop without its reason"
     why = _STOPS[fact.message.recovery_stop]
-    if not narrator.add("nothing more is launched by itself from the run's end"):
-        narrator.say(f"Nothing more is launched by itself from the run's end, as {why}")
+    narrator.say(f"Nothing more is launched by itself from the run's end, as {why}")
 
 
 def turn_started(narrator: Narrator, fact: TurnStarted) -> None:
@@ -86,8 +85,9 @@ def turn_ended(narrator: Narrator, fact: TurnStopped) -> None:
     end = _ENDS[turn.stop_reason]
     if turn.stop_reason == "lost" and narrator.add(f"the open turn of its session {end}"):
         return
+    then = "; nothing more is launched by itself from it" if fact.message is not None else ""
     narrator.say(
-        f"The Pi session's turn for {message.name} {end} after {took}", node=message.node_id
+        f"The Pi session's turn for {message.name} {end} after {took}{then}", node=message.node_id
     )
 
 

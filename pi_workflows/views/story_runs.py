@@ -208,7 +208,7 @@ def resume_requested(narrator: Narrator, fact: RunResumeRequested) -> None:
     stopped_ms = narrator.stopped_ms
     still = f" after {narrator.since(stopped_ms)}" if stopped_ms is not None else ""
     then = "it was queued again" if fact.queue is not None else "its runner had not left yet"
-    if fact.request is not None:
+    if fact.queue is None and fact.run is not None and fact.run.status == "waiting":
         then = "its question stayed open"
     narrator.say(f"{narrator.who} let the run go on{still}; {then}")
 

@@ -56,10 +56,11 @@ class TurnStarted(Event):
 
 
 class TurnStopped(Event):
-    """The turn is over."""
+    """The turn is over. One that tells a run's end may stop what was to follow from it."""
 
     type: ClassVar[str] = "turn.ended"
 
     run_id: str
     workflow_message_id: str
     turn: TurnEnded
+    message: MessageChange | None = None

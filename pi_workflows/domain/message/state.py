@@ -87,8 +87,12 @@ class TurnState(NamedTuple):
         *,
         response_entry_id: str | None = None,
         elapsed_ms: int = 0,
+        message: MessageChange | None = None,
     ) -> Draft:
-        """Return the end of this open turn; its active time is never below the last sample."""
+        """Return the end of this open turn, and what it changes in its message.
+
+        Its active time is never below the last sample.
+        """
         event = TurnStopped(
             run_id=self.run_id,
             workflow_message_id=self.workflow_message_id,
@@ -99,6 +103,7 @@ class TurnState(NamedTuple):
                 active_elapsed_ms=max(self.active_elapsed_ms, elapsed_ms),
                 ended_at=at_ms,
             ),
+            message=message,
         )
         return Draft("message", self.workflow_message_id, event, self.run_id)
 

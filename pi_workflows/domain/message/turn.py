@@ -23,7 +23,6 @@ from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.message import step
 from pi_workflows.domain.message.events import TurnStarted
-from pi_workflows.domain.message.recovery import stopped
 from pi_workflows.domain.message.state import (
     SQL,
     MessageState,
@@ -33,7 +32,7 @@ from pi_workflows.domain.message.state import (
 )
 from pi_workflows.domain.request.closing import MISSING_SUBMISSION, closed, spent
 from pi_workflows.domain.request.state import Asked, asked, validating
-from pi_workflows.domain.rows import IntervalRow, TurnEnd, TurnRow
+from pi_workflows.domain.rows import IntervalRow, MessageChange, TurnEnd, TurnRow
 from pi_workflows.domain.run.control import paused
 from pi_workflows.domain.run.state import (
     OpenAttempt,
@@ -172,6 +171,7 @@ def end_turn(command: EndTurn, context: Context, read: Read) -> Decided:
         context.at_ms,
         response_entry_id=command.response_entry_id,
         elapsed_ms=command.turn_ms,
+        message=_interrupted(message) if command.stop_reason == "aborted" else None,
     )
     effect = _meaning(command, context, read, message)
     settled = known._replace(
@@ -187,6 +187,13 @@ def end_turn(command: EndTurn, context: Context, read: Read) -> Decided:
     )
 
 
+def _interrupted(message: MessageState) -> MessageChange | None:
+    """Return that nothing follows from a run's end of which nobody wants to hear any more."""
+    if message.kind != "terminal" or message.recovery_stop is not None:
+        return None
+    return message.change(stop="interrupted")
+
+
 class _Meaning(NamedTuple):
     """What a turn's end changes beside the turn."""
 
@@ -196,9 +203,6 @@ class _Meaning(NamedTuple):
 
 def _meaning(command: EndTurn, context: Context, read: Read, message: MessageState) -> _Meaning:
     """Return what follows from the end of a turn."""
-    if message.kind == "terminal":
-        is_stop = command.stop_reason == "aborted" and message.recovery_stop is None
-        return _Meaning((message.draft(stopped(message, "interrupted")),) if is_stop else ())
     if message.kind != "step":
         return _Meaning()
     state = run_state(read, message.run_id)
@@ -210,7 +214,10 @@ def _meaning(command: EndTurn, context: Context, read: Read, message: MessageSta
         pause = paused(read, state, context.at_ms, elapsed_ms=command.elapsed_ms)
         return _Meaning(pause.drafts, pause.blobs)
     is_unproductive = command.stop_reason in _REPORTED and not state.paused
-    if is_unproductive and validating(read, request.request_id) is None:
+    is_open = validating(read, request.request_id) is None
+    # A step that was told again meanwhile is no longer the turn's.
+    is_told = read.one(int, SQL["pending_of_source"], kind="step", source_id=request.request_id)
+    if is_unproductive and is_open and not is_told:
         return _unanswered(command, context, read, state=state, request=request)
     return _Meaning(tuple(_stopped(state, attempt, context.at_ms, command.elapsed_ms)))
 
