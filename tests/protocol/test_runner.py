@@ -29,6 +29,7 @@ from pi_workflows.protocol.proposals import (
     Failure,
     FinishAttempt,
     FinishRun,
+    Notify,
     Propose,
     Requeue,
     ReserveEffect,
@@ -142,6 +143,9 @@ _COMMANDS: Final[tuple[Command, ...]] = (
     ),
     Requeue(delay_ms=250),
     WaitForInput(attempt_id="attempt-1", kind="checkpoint", contract=JsonRef(value={"ask": "?"})),
+    Notify(
+        attempt_id="attempt-1", text=JsonRef(value="half done"), kind="progress", elapsed_ns=5
+    ),
     ReserveEffect(
         attempt_id="attempt-1",
         effect_type="repo.push",
