@@ -47,6 +47,7 @@ def test_a_first_launch_has_nothing_behind_it(bench: Harness) -> None:
     found = facts(bench)
     assert (found.tag, found.resume, found.step_total) == ("start", None, 0)
     assert found.project_path == "/project"
+    assert found.execution_mode == "headless"
     assert found.definition_digest == f"sha256:{LINE.hex}"
     assert found.definition_hash == LINE.digest
     assert found.launch_options_hash == Blob.json({"sourceFiles": []}).digest
@@ -54,6 +55,13 @@ def test_a_first_launch_has_nothing_behind_it(bench: Harness) -> None:
     assert [(m.mount, m.source.type, m.source.ref, m.source.revision) for m in found.mounts] == [
         ("", "file", "/project/sample_workflow.py", "a" * 64)
     ]
+
+
+def test_a_launch_says_whether_a_session_takes_the_steps(bench: Harness) -> None:
+    """Only then may a runner ask a model."""
+    bench.do(bench.start(session="session-1"))
+    bench.claim()
+    assert facts(bench).execution_mode == "interactive"
 
 
 def test_a_resumed_run_knows_its_history(bench: Harness) -> None:
