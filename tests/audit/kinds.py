@@ -294,7 +294,7 @@ def walked(life: Life) -> Steps:
             state = run_state(read, life.run_id)
             due = runner_move(read, life.run_id, now_ms, life.chance.choice)
             name = f"walk-{number}-{life.run_id}"
-            wanted = persons_move(read, life.run_id, name, life.chance.choice)
+            wanted = persons_move(read, life.run_id, name, life.chance.choice, now_ms)
         if state.is_terminal:
             return
         fate = life.chance.random()

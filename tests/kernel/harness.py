@@ -13,6 +13,7 @@ from pi_workflows.base.sql import Statement, plain
 from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.attempt.boundary import FinishAttempt, StartAttempt
 from pi_workflows.domain.attempt.question import WaitForInput
+from pi_workflows.domain.decision.resolution import AnswerDecision, CloseDecision
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.domain.failure import Failure
@@ -47,6 +48,10 @@ TOKEN = b"t" * 32
 SESSION = "session-1"
 CONTRACT = "pi-workflows.interaction-contract.v1"
 _CONTROL = Actor("control")
+_ACTORS: dict[type[Command], Actor] = {
+    AnswerDecision: Actor("human", "operator:key-1"),
+    CloseDecision: Actor("policy", "host-1"),
+}
 
 
 class FixedClock:
@@ -145,7 +150,8 @@ class Harness:
         assert expected is None or isinstance(expected, int)
         identity = kwargs.get("identity")
         assert identity is None or isinstance(identity, ClientIdentity | WorkerIdentity)
-        actor = kwargs.get("actor", Actor("host", self.host.host_id) if permit else _CONTROL)
+        usual = _ACTORS.get(type(commands[0]), _CONTROL)
+        actor = kwargs.get("actor", Actor("host", self.host.host_id) if permit else usual)
         assert isinstance(actor, Actor)
         token = kwargs.get("token", TOKEN)
         assert isinstance(token, bytes)

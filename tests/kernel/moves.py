@@ -9,24 +9,30 @@ from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json, decode
 from pi_workflows.base.errors import NotFound
+from pi_workflows.definition.decision import DecisionPolicy
 from pi_workflows.definition.effects import effect_key
-from pi_workflows.definition.route import End, route
-from pi_workflows.definition.snapshot import EffectPolicy
+from pi_workflows.definition.route import APPROVAL_STALE, End, route
+from pi_workflows.definition.snapshot import AssistantOutput, EffectPolicy, Node
 from pi_workflows.domain.attempt.boundary import FinishAttempt, Requeue, StartAttempt, due_node
+from pi_workflows.domain.attempt.notice import Notify
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.attempt.question import WaitForInput
+from pi_workflows.domain.decision.resolution import AnswerDecision, CloseDecision
+from pi_workflows.domain.decision.state import approves, decision_of
 from pi_workflows.domain.effect.application import BeginEffect, ReserveEffect, SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
 from pi_workflows.domain.effect.state import EffectState, ambiguous_effect, effect_state
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint
+from pi_workflows.domain.request.closing import closed_outcome
 from pi_workflows.domain.run.claim import ClaimRun, MarkReady
 from pi_workflows.domain.run.control import ResumeRun
 from pi_workflows.domain.run.ending import FinishRun
 from pi_workflows.domain.run.state import (
     NODE_OUTCOME,
     OpenAttempt,
+    PendingRequest,
     RunState,
     last_step,
     open_attempt,
@@ -37,6 +43,7 @@ from pi_workflows.domain.run.state import (
     visit_tries,
 )
 from pi_workflows.store.snapshot import Snapshot
+from tests.kernel.session_moves import session_move
 
 T = TypeVar("T")
 Choose: TypeAlias = Callable[[Sequence[T]], T]
@@ -64,15 +71,32 @@ def runner_move(read: Snapshot, run_id: str, now_ms: int, choose: Choose[int]) -
     attempt = open_attempt(read, run_id)
     if attempt is None:
         return _between(read, state)
+    if attempt.error_hash is not None:
+        why = Failure.parse(read.blob(attempt.error_hash))
+        outcome = closed_outcome(why.code)
+        return FinishAttempt(run_id, attempt.attempt_id, outcome, failure=why)
     if attempt.status == "waiting":
         request = request_of_attempt(read, attempt.attempt_id)
         assert request is not None
-        assert request.payload_hash is not None
-        answer = Blob.of(read.blob(request.payload_hash), "application/json")
+        assert request.answer_hash is not None
+        answer = Blob.of(read.blob(request.answer_hash), "application/json")
         return FinishAttempt(run_id, attempt.attempt_id, "ok", output=answer)
+    return _at_work(read, state, attempt, choose)
+
+
+def _at_work(read: Snapshot, state: RunState, attempt: OpenAttempt, choose: Choose[int]) -> Command:
+    """Return what a runner does with a node that has begun."""
+    run_id, node = state.run_id, snapshot_of(read, state).nodes[attempt.node_id]
     if attempt.node_type == "checkpoint":
+        declared = node.human_decision
+        if declared is not None:
+            return WaitForInput(run_id, attempt.attempt_id, "decision", _decision(declared, choose))
         question = Blob.json({"summary": "Go on?"})
         return WaitForInput(run_id, attempt.attempt_id, "checkpoint", question)
+    if attempt.node_type == "agent":
+        return _to_model(run_id, attempt.attempt_id, node)
+    if node.notify_kind is not None:
+        return Notify(run_id, attempt.attempt_id, Blob.json("It goes on."), node.notify_kind)
     if choose(range(6)) == 0:
         data = Blob.json({"label": str(choose(range(3)))})
         key = str(choose(range(3)))
@@ -80,6 +104,30 @@ def runner_move(read: Snapshot, run_id: str, now_ms: int, choose: Choose[int]) -
     if attempt.node_type == "action":
         return _acting(read, state, attempt, choose)
     return _ended(run_id, attempt.attempt_id, choose)
+
+
+def _decision(declared: DecisionPolicy, choose: Choose[int]) -> Blob:
+    """Return a question to a person; what it shows is mostly what is done afterwards."""
+    policy: Json = declared.model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert isinstance(policy, dict)
+    subject: Json = ("do it", "do it", "something else")[choose(range(3))]
+    member: Json = {
+        **policy,
+        "title": "Go on?",
+        "subject": subject,
+        "presentation": {"summary": "It is done."},
+    }
+    return Blob.json({"summary": "Go on?", "decision": member})
+
+
+def _to_model(run_id: str, attempt_id: str, node: Node) -> WaitForInput:
+    """Return a question to a model."""
+    kind = node.request_kind
+    assert kind is not None
+    contract: dict[str, Json] = {"kind": kind, "prompt": "Plan it."}
+    if isinstance(node.expected_output, AssistantOutput):
+        contract["maxChars"] = node.expected_output.max_chars
+    return WaitForInput(run_id, attempt_id, kind, Blob.json(contract))
 
 
 def _between(read: Snapshot, state: RunState) -> Command:
@@ -128,10 +176,15 @@ def _due_ms(read: Snapshot, state: RunState, delay_ms: int) -> int:
 
 def _acting(read: Snapshot, state: RunState, attempt: OpenAttempt, choose: Choose[int]) -> Command:
     """Return the next step of an action: its effect's, then its own."""
-    declared = snapshot_of(read, state).nodes[attempt.node_id].effect
+    node = snapshot_of(read, state).nodes[attempt.node_id]
+    declared = node.effect
     assert declared is not None
     effect = effect_of(read, state, attempt, declared)
     key = attempt.attempt_id
+    asked, wanted = node.approved_by, Blob.json("do it").digest
+    if asked is not None and not approves(read, state.run_id, asked, wanted):
+        stale = Failure(APPROVAL_STALE, "another request was approved")
+        return FinishAttempt(state.run_id, key, "failed", failure=stale)
     if effect is None:
         return ReserveEffect(
             state.run_id, key, declared.type, declared.recovery, Blob.json("do it")
@@ -182,17 +235,22 @@ def _ended(run_id: str, attempt_id: str, choose: Choose[int]) -> FinishAttempt:
     )
 
 
-def persons_move(read: Snapshot, run_id: str, key: str, choose: Choose[int]) -> Command | None:
-    """Return what a person does so that a run that stands still goes on, or None.
+def persons_move(
+    read: Snapshot, run_id: str, key: str, choose: Choose[int], now_ms: int
+) -> Command | None:
+    """Return what a person or a session does so that a run that stands still goes on, or None.
 
     Args:
         read: The database.
         run_id: The run.
         key: Names an answer.
         choose: As in `runner_move`.
+        now_ms: Wall time.
     """
     state = run_state(read, run_id)
-    if state.is_terminal or state.is_claimed or state.queue_status == "queued":
+    if state.is_terminal:
+        return session_move(read, run_id, key, choose)
+    if state.is_claimed or state.queue_status == "queued":
         return None
     ambiguous = ambiguous_effect(read, state.resource_id)
     if ambiguous is not None:
@@ -202,5 +260,26 @@ def persons_move(read: Snapshot, run_id: str, key: str, choose: Choose[int]) -> 
     request = pending_request(read, run_id)
     if state.paused or request is None:
         return ResumeRun(run_id)
+    if request.kind in ("agent", "assistant"):
+        return session_move(read, run_id, key, choose)
+    if request.kind == "decision":
+        return _decided(read, run_id, request, key=key, choose=choose, now_ms=now_ms)
     value = Blob.json(OUTPUTS[choose(range(len(OUTPUTS)))])
     return AnswerCheckpoint(run_id, request.request_id, request.revision, key, key, value)
+
+
+def _decided(
+    read: Snapshot,
+    run_id: str,
+    request: PendingRequest,
+    *,
+    key: str,
+    choose: Choose[int],
+    now_ms: int,
+) -> Command:
+    """Return a person's decision, or what its deadline says."""
+    decision = decision_of(read, run_id, request.attempt_id)
+    if decision.is_due(now_ms):
+        return CloseDecision(run_id, decision.decision_id)
+    response = Blob.json({"choice": ("a", "b")[choose(range(2))]})
+    return AnswerDecision(run_id, request.request_id, request.revision, key, key, response)

@@ -10,6 +10,15 @@ from tests.kernel.harness import LINE, definition
 
 _GATE: Final[dict[str, Json]] = {"type": "checkpoint", "timeoutMs": 0}
 _ROUTED: Final[Json] = {"ok": "done", "failed": "late", "timed_out": "late"}
+_CHOICES: Final[Json] = [{"id": "a", "label": "Do it"}, {"id": "b", "label": "Leave it"}]
+
+
+def _person(terms: dict[str, Json]) -> dict[str, Json]:
+    """Return a node at which a person decides."""
+    policy: Json = {"audience": "operator", "choices": _CHOICES, **terms}
+    return {**_GATE, "humanDecision": policy}
+
+
 ROUTES: Final = ("a", "b", "c")
 """What outputs name; the definitions have no case for the last."""
 
@@ -52,6 +61,20 @@ def _switch(source: str, cases: Json, on: str = "$.route") -> dict[str, Json]:
     return {"from": source, "on": on, "cases": cases}
 
 
+TALK: Final = definition(
+    {
+        "plan": agent(),
+        "told": {"type": "notify", "notifyKind": "progress"},
+        "say": speaker(80),
+        "late": {},
+    },
+    [
+        _switch("plan", {"ok": "told", "failed": "late", "timed_out": "late"}, "$result.outcome"),
+        {"from": "told", "to": "say"},
+    ],
+)
+"""What a session's model is asked in its own words and in those of its workflow."""
+
 WORKFLOWS: Final[dict[str, Blob]] = {
     "line": LINE,
     "loop": definition(
@@ -85,6 +108,23 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         {"deploy": _action("manual"), "done": {}, "late": {}},
         [_switch("deploy", _ROUTED, "$result.outcome")],
     ),
+    "approved": definition(
+        {
+            "gate": _person({"timeoutMs": 4_000, "defaultResponse": {"choice": "a"}}),
+            "deploy": {**_action("idempotent", _retry(0, 2)), "approvedBy": "gate"},
+            "done": {},
+        },
+        [
+            _switch("gate", {"a": "deploy", "b": "done"}, "$.choice"),
+            _switch("deploy", {"ok": "done", "failed": "gate"}, "$result.outcome"),
+        ],
+        max_steps=12,
+    ),
+    "expiring": definition(
+        {"gate": _person({"expiresMs": 4_000}), "done": {}, "late": {}},
+        [_switch("gate", _ROUTED, "$result.outcome")],
+    ),
+    "talk": TALK,
     "mixed": definition(
         {
             "plan": {},
@@ -101,17 +141,3 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         max_steps=14,
     ),
 }
-
-TALK: Final = definition(
-    {
-        "plan": agent(),
-        "told": {"type": "notify", "notifyKind": "progress"},
-        "say": speaker(80),
-        "late": {},
-    },
-    [
-        _switch("plan", {"ok": "told", "failed": "late", "timed_out": "late"}, "$result.outcome"),
-        {"from": "told", "to": "say"},
-    ],
-)
-"""What a session's model is asked in its own words and in those of its workflow."""
