@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import PROMPT_CHARS_MAX
 from pi_workflows.protocol.wire import (
     AnyJson,
@@ -98,7 +97,7 @@ class TurnReported(WireModel):
         Literal["pi-workflows.workflow-turn-report-receipt.v1"], Field(alias="schema")
     ] = "pi-workflows.workflow-turn-report-receipt.v1"
     ownership: Literal["active", "settled", "absent"]
-    turn: Json
+    turn: AnyJson
 
 
 class TerminalCleared(WireModel):

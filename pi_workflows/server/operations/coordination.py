@@ -97,6 +97,8 @@ async def report_branch(services: Services, call: Call) -> Reply:
         has_pending_messages=payload.has_pending_messages,
     )
     outcome: Literal["present", "absent"] = "absent"
+    # The report counts whatever it proves, and what it proves is asked for in the session's name.
+    call.session.coordinators.report(session_id, branch)
     run_id = _reported_run(services, session_id, payload.workflow_message_id)
     if run_id is not None:
         command = domain_branch.ReportBranch(
@@ -113,7 +115,6 @@ async def report_branch(services: Services, call: Call) -> Reply:
             return replied(answer)
         is_present = payload.pi_session_entry_id is not None
         outcome = "present" if is_present and payload.workflow_message_id else "absent"
-    call.session.coordinators.report(session_id, branch)
     return shown(BranchReported(outcome=outcome, workflow_message_id=payload.workflow_message_id))
 
 
