@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pi_workflows.authoring.loops import branch, control_loop
     from pi_workflows.authoring.notices import notify
     from pi_workflows.authoring.policies import Effect, Retry, idempotent_effect, manual_effect
+    from pi_workflows.authoring.routes import settings_route
+    from pi_workflows.authoring.settings import SettingsChange, allow, workflow_settings
     from pi_workflows.authoring.updates import Progress, Update
     from pi_workflows.authoring.workflow import Workflow
     from pi_workflows.base.canonical import Json
@@ -55,6 +57,7 @@ __all__ = [
     "Progress",
     "Response",
     "Retry",
+    "SettingsChange",
     "ShellLine",
     "ShellResult",
     "Timeout",
@@ -62,6 +65,7 @@ __all__ = [
     "Workflow",
     "action",
     "agent",
+    "allow",
     "assistant_message",
     "branch",
     "checkpoint",
@@ -82,9 +86,11 @@ __all__ = [
     "manual_effect",
     "notify",
     "present",
+    "settings_route",
     "shell",
     "switch",
     "text_input",
+    "workflow_settings",
 ]
 
 _MODULES: Final = {
@@ -102,6 +108,7 @@ _MODULES: Final = {
     "Progress": "authoring.updates",
     "Response": "definition.decision",
     "Retry": "authoring.policies",
+    "SettingsChange": "authoring.settings",
     "ShellLine": "authoring.commands",
     "ShellResult": "authoring.commands",
     "Timeout": "authoring.decisions",
@@ -109,6 +116,7 @@ _MODULES: Final = {
     "Workflow": "authoring.workflow",
     "action": "authoring.language",
     "agent": "authoring.agents",
+    "allow": "authoring.settings",
     "assistant_message": "authoring.agents",
     "branch": "authoring.loops",
     "checkpoint": "authoring.language",
@@ -129,9 +137,11 @@ _MODULES: Final = {
     "manual_effect": "authoring.policies",
     "notify": "authoring.notices",
     "present": "definition.presentation",
+    "settings_route": "authoring.routes",
     "shell": "authoring.language",
     "switch": "authoring.edges",
     "text_input": "authoring.decisions",
+    "workflow_settings": "authoring.settings",
 }
 
 

@@ -87,6 +87,10 @@ class Context(Generic[InputT_co]):
         cancel: Tells a function in a thread that it should end.
         nodes: The workflow's nodes by name.
         publisher: The runner's way to the server.
+        settings: The workflow's settings, an instance of their model, which stays the same for the
+            whole attempt; None without any.
+        settings_scope_id: The settings of which invocation these are.
+        settings_change_number: Which change of them these are; 0 before the first.
     """
 
     input: InputT_co
@@ -100,6 +104,10 @@ class Context(Generic[InputT_co]):
     cancel: CancelSignal
     nodes: Mapping[str, Node[object]] = field(repr=False)
     publisher: Publisher = field(repr=False)
+    # The author's model is the workflow's, which a node's function does not name.
+    settings: Any = None
+    settings_scope_id: str | None = None
+    settings_change_number: int | None = None
 
     def output_of(self, node: Node[OutputT]) -> OutputT:
         """Return a node's newest `ok` output, typed.

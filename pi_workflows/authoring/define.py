@@ -39,6 +39,7 @@ from pi_workflows.authoring.policies import (
     retry_policy,
     timeout_problems,
 )
+from pi_workflows.authoring.settings import Settings
 from pi_workflows.authoring.workflow import Workflow
 from pi_workflows.base import canonical
 from pi_workflows.base.errors import PayloadInvalid, Problem, ProblemsFound
@@ -50,6 +51,7 @@ from pi_workflows.base.limits import (
 )
 from pi_workflows.definition import snapshot as model
 from pi_workflows.definition.graph import snapshot_problems
+from pi_workflows.definition.settings import SettingsPolicy
 
 InputT = TypeVar("InputT", bound=BaseModel)
 PartT = TypeVar("PartT")
@@ -71,6 +73,7 @@ def define_workflow(
     presentation: str | None = None,
     includes: Mapping[str, Include] | None = None,
     exits: Mapping[str, Exit] | None = None,
+    settings: Settings[BaseModel] | None = None,
 ) -> Workflow[InputT]:
     """Define a workflow; a workflow file binds the result to `workflow`.
 
@@ -87,6 +90,7 @@ def define_workflow(
         includes: The included workflows by name, each made with `include`. An edge leads to the
             name, and on from the workflow's exits: `edge("name.exit", "next")`.
         exits: The ways out for workflows that include this one, each made with `exit`.
+        settings: What people may change about a run while it goes on, from `workflow_settings`.
 
     Returns:
         The definition. One that includes others by reference is complete once it is loaded.
@@ -114,6 +118,7 @@ def define_workflow(
         nodes={path: snapshot_node(node) for path, node in known.items()},
         presentation=_or(presentation, None),
         edges=tuple(sorted(chosen, key=lambda each: each.source)),
+        settings=_policies(settings, problems),
     )
     workflow = Workflow(
         input_model=input,
@@ -123,6 +128,7 @@ def define_workflow(
         includes=MappingProxyType(dict(_known_parts(includes, Include, "includes", problems))),
         exits=MappingProxyType(dict(_known_parts(exits, Exit, "exits", problems))),
         file=_caller(),
+        settings=settings if isinstance(settings, Settings) else None,
     )
     problems.extend(declared_problems(workflow))
     if workflow.is_resolved and not any(problem.code == "mountTwice" for problem in problems):
@@ -130,6 +136,20 @@ def define_workflow(
     if problems:
         raise ProblemsFound(bounded(problems))
     return workflow
+
+
+def _policies(settings: object, problems: list[Problem]) -> tuple[SettingsPolicy, ...] | None:
+    """Return what the definition says of a workflow's own settings."""
+    if settings is None:
+        return None
+    if not isinstance(settings, Settings):
+        problems.append(
+            Problem("settingsInvalid", "settings", "make them with workflow_settings(...)")
+        )
+        return None
+    made = cast("Settings[BaseModel]", settings)
+    problems.extend(made.problems)
+    return (made.policy,)
 
 
 def composed_problems(workflow: Workflow[InputT], *, is_sound: bool = True) -> list[Problem]:
@@ -177,7 +197,12 @@ def snapshot_node(node: AnyNode) -> model.Node:
     )
     match node:
         case ComputeNode():
-            return shared.model_copy(update={"retry": retry_policy(node.retry)})
+            return shared.model_copy(
+                update={
+                    "retry": retry_policy(node.retry),
+                    "settings_route": True if node.is_settings_route else None,
+                }
+            )
         case ActionNode() | ShellNode():
             form = "function" if isinstance(node, ActionNode) else "shell"
             return shared.model_copy(

@@ -104,10 +104,12 @@ class ComputeNode(Node[OutputT_co]):
     Attributes:
         function: What it computes; plain or async.
         retry: When a visit is tried again.
+        is_settings_route: Whether it computes again when the settings changed under it.
     """
 
     function: NodeFunction
     retry: Retry | None = None
+    is_settings_route: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

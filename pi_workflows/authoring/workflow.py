@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pi_workflows.authoring.composition import Exit, Include
 from pi_workflows.authoring.nodes import AnyNode, plain_json
 from pi_workflows.authoring.outputs import OutputModel
+from pi_workflows.authoring.settings import Settings
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem, ProblemsFound
 from pi_workflows.definition.digest import definition_digest
@@ -34,6 +35,7 @@ class Workflow(Generic[InputT]):
         includes: The included workflows by name.
         exits: The ways out for workflows that include this one, by name.
         file: The file that defines it.
+        settings: What people may change about its runs.
     """
 
     input_model: type[InputT]
@@ -43,6 +45,7 @@ class Workflow(Generic[InputT]):
     includes: Mapping[str, Include]
     exits: Mapping[str, Exit]
     file: str
+    settings: Settings[BaseModel] | None = None
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from pi_workflows.base.limits import (
 )
 from pi_workflows.definition.snapshot import NodeType, NoticeKind, Recovery, RequestKind
 from pi_workflows.protocol.content import Ref
-from pi_workflows.protocol.wire import Count, Id, JsonObject, Maybe, Number, Text, WireModel
+from pi_workflows.protocol.wire import Count, Id, JsonObject, Maybe, Number, Sha256, Text, WireModel
 
 NodeOutcome: TypeAlias = Literal["ok", "failed", "timed_out", "cancelled"]
 """How an attempt ends."""
@@ -48,6 +48,14 @@ class Failure(WireModel):
         return cls(code=code, message=message)
 
 
+class SettingsClaim(WireModel):
+    """The settings that a runner knows; their number may be one of before."""
+
+    scope_id: Id
+    change_number: Count
+    hash: Sha256
+
+
 class StartAttempt(WireModel):
     """A node begins: it is next on the accepted route, or a retry of it is due."""
 
@@ -59,6 +67,16 @@ class StartAttempt(WireModel):
     node_type: NodeType
     timeout_ms: Count
     prompt: Maybe[Ref] = None
+    settings: Maybe[SettingsClaim] = None
+
+
+class OpenSettings(WireModel):
+    """A workflow is entered: its settings come to be, before its first attempt begins."""
+
+    command: Literal["openSettings"] = "openSettings"
+    mount_path: str
+    invocation: Number
+    initial: Ref
 
 
 class FinishAttempt(WireModel):
@@ -148,7 +166,8 @@ class FinishRun(WireModel):
 
 
 Command: TypeAlias = Annotated[
-    StartAttempt
+    OpenSettings
+    | StartAttempt
     | FinishAttempt
     | Requeue
     | WaitForInput
@@ -181,3 +200,16 @@ class EffectReservation(WireModel):
     status: EffectStatus
     attempt_count: Count
     result: Maybe[Ref] = None
+
+
+class SettingsNow(WireModel):
+    """What the runner learns of settings that are not the ones that it named.
+
+    Of a `startAttempt`: the attempt is bound to these. Of the `finishAttempt` of a settings route:
+    its choice does not count, and it is attempted again.
+    """
+
+    scope_id: Id
+    change_number: Count
+    hash: Sha256
+    value: Ref

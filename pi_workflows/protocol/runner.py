@@ -22,7 +22,13 @@ from pi_workflows.base.limits import RUNNER_LOG_BYTES_MAX
 from pi_workflows.definition.source import SourceFile, WorkflowSource
 from pi_workflows.protocol import frames
 from pi_workflows.protocol.content import ContentGet, ContentMissing, ContentPart, ContentPut, Ref
-from pi_workflows.protocol.proposals import EffectReservation, Failure, NodeOutcome, Propose
+from pi_workflows.protocol.proposals import (
+    EffectReservation,
+    Failure,
+    NodeOutcome,
+    Propose,
+    SettingsNow,
+)
 from pi_workflows.protocol.wire import (
     AbsolutePath,
     Count,
@@ -100,6 +106,16 @@ class MountState(WireModel):
     output: Maybe[Ref] = None
 
 
+class SettingsScope(WireModel):
+    """The settings of a workflow's newest invocation, as they stand at the launch."""
+
+    scope_id: Id
+    mount_path: str
+    invocation: Number
+    change_number: Count
+    value: Ref
+
+
 class Resume(WireModel):
     """What the run did before this launch. The maps are by full path.
 
@@ -115,6 +131,7 @@ class Resume(WireModel):
     results: dict[str, NodeResult]
     mounts: Maybe[dict[str, MountState]] = None
     exited: Maybe[dict[str, Number]] = None
+    settings: Maybe[Many[SettingsScope]] = None
     last: Maybe[Last] = None
     open: Maybe[OpenVisit] = None
 
@@ -171,7 +188,7 @@ class Result(WireModel):
     outcome: Literal["accepted", "adopted", "rejected", "claimLost"]
     run_revision: Count
     detail: Maybe[Failure] = None
-    values: Maybe[EffectReservation] = None
+    values: Maybe[EffectReservation | SettingsNow] = None
 
 
 class Child(WireModel):

@@ -21,6 +21,23 @@ NEVER_NS: Final = 2**63 - 1
 _CODE_RAISED: Final = "raised"
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value of a workflow's settings.
+
+    Attributes:
+        scope_id: The settings.
+        change_number: Which change of them it is.
+        value_hash: SHA-256 of its bytes, hex.
+        content: Its canonical bytes.
+    """
+
+    scope_id: str
+    change_number: int
+    value_hash: str
+    content: bytes
+
+
 @dataclass(slots=True, eq=False)
 class Attempt:
     """An attempt under way.
@@ -36,6 +53,7 @@ class Attempt:
         prompt: What an agent is told.
         cancel: What a function that runs in a thread looks at.
         is_open: Whether it may still publish updates.
+        settings: The value that it is bound to, if its workflow has settings.
     """
 
     step: Enter
@@ -48,6 +66,7 @@ class Attempt:
     prompt: str = ""
     cancel: CancelSignal = field(default_factory=CancelSignal)
     is_open: bool = True
+    settings: Bound | None = None
 
     @property
     def node_path(self) -> str:

@@ -11,8 +11,9 @@ from pi_workflows.authoring.workflow import Workflow
 from pi_workflows.base import canonical, ids
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import Clock
+from pi_workflows.definition.paths import scope_of
 from pi_workflows.definition.snapshot import NoticeKind
-from pi_workflows.protocol.proposals import Failure
+from pi_workflows.protocol.proposals import Failure, SettingsNow
 from pi_workflows.protocol.runner import OpenVisit
 from pi_workflows.runner import plan
 from pi_workflows.runner.attempts import Attempt, Settlement, deadline_ns
@@ -20,6 +21,7 @@ from pi_workflows.runner.contents import Contents
 from pi_workflows.runner.history import History
 from pi_workflows.runner.plan import Enter, Later, Over, Settled, Step
 from pi_workflows.runner.proposals import Proposals
+from pi_workflows.runner.settings import Settings, claim
 
 # A command without its values, generously.
 _COMMAND_BYTES: Final = 512
@@ -76,6 +78,66 @@ class Boundaries:
             timeout_ms: Its budget in active milliseconds; 0 = unlimited.
             prompt: What an agent is told; empty = it is told nothing.
         """
+        attempt, start = self._started(step, timeout_ms, prompt)
+        self._proposals.add(
+            (*self._settled, start),
+            content_bytes=self._settled_bytes + _COMMAND_BYTES,
+            must_follow=self._must_follow,
+        )
+        self._forget()
+        return attempt
+
+    async def begin_bound(
+        self, step: Enter, timeout_ms: int, settings: Settings, prompt: str = ""
+    ) -> Attempt:
+        """Begin an attempt once the server has bound it to settings, opening those entered first.
+
+        Args:
+            step: As `begin`.
+            timeout_ms: As `begin`.
+            settings: The run's settings; nothing runs ahead of which value an attempt has.
+            prompt: As `begin`.
+        """
+        opening = settings.opening()
+        attempt, start = self._started(step, timeout_ms, prompt)
+        mount = scope_of(step.node_path)
+        known = settings.known.get(mount)
+        if known is not None:
+            start["settings"] = claim(known)
+        commands = [*self._settled, *opening, start]
+        self._forget()
+        result = await self._proposals.conclude(commands)
+        attempt.settings = known
+        if known is not None and isinstance(result.values, SettingsNow):
+            attempt.settings = await settings.learn(mount, result.values)
+        return attempt
+
+    async def settle_route(
+        self, attempt: Attempt, settlement: Settlement, settings: Settings
+    ) -> Step:
+        """Settle a settings route if its settings are still the ones; else attempt it again.
+
+        Args:
+            attempt: The route.
+            settlement: What it chose.
+            settings: The run's settings, which learn the newest value.
+        """
+        attempt.is_open = False
+        elapsed_ns = self._clock.monotonic_ns() - attempt.started_ns
+        self._finish(attempt.attempt_id, settlement, elapsed_ns)
+        commands = self._settled
+        self._forget()
+        result = await self._proposals.conclude(commands)
+        step = attempt.step
+        if isinstance(result.values, SettingsNow):
+            await settings.learn(scope_of(step.node_path), result.values)
+            return Enter(step.node_path, step.visit, step.tries)
+        return self._after(step.node_path, step.visit, step.tries + 1, settlement)
+
+    def _started(
+        self, step: Enter, timeout_ms: int, prompt: str
+    ) -> tuple[Attempt, dict[str, Json]]:
+        """Return a new attempt, and the command that starts it."""
         path = step.node_path
         number = self.history.attempts.get(path, 0) + 1
         self.history.attempts[path] = number
@@ -102,13 +164,7 @@ class Boundaries:
         }
         if prompt:
             self._name(start, "prompt", canonical.encode(prompt))
-        self._proposals.add(
-            (*self._settled, start),
-            content_bytes=self._settled_bytes + _COMMAND_BYTES,
-            must_follow=self._must_follow,
-        )
-        self._forget()
-        return attempt
+        return attempt, start
 
     def settle(self, attempt: Attempt, settlement: Settlement) -> Step:
         """Settle an attempt and return what follows; `begin`, `propose` or `leave` proposes it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -14,8 +15,8 @@ from pi_workflows.authoring.workflow import Workflow
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.definition.effects import effect_key
-from pi_workflows.definition.paths import local_name, scope_of
-from pi_workflows.runner.attempts import Attempt
+from pi_workflows.definition.paths import joined, local_name, scope_of
+from pi_workflows.runner.attempts import Attempt, Bound
 from pi_workflows.runner.history import History, Outputs
 from pi_workflows.runner.plan import Enter
 from pi_workflows.runner.updates import Updates
@@ -29,6 +30,17 @@ class _Seen:
     outputs: Outputs
     results: Mapping[str, NodeResult]
     nodes: Mapping[str, AnyNode]
+
+
+class _Settings(NamedTuple):
+    """A workflow's settings as its functions see them."""
+
+    value: BaseModel | None = None
+    scope_id: str | None = None
+    change_number: int | None = None
+
+
+_NONE: Final = _Settings()
 
 
 class Contexts:
@@ -45,6 +57,8 @@ class Contexts:
         run_input: Json,
         history: History,
         updates: Updates,
+        *,
+        known: Mapping[str, Bound],
     ) -> None:
         """Make contexts of a run.
 
@@ -54,16 +68,19 @@ class Contexts:
             run_input: Its input as it is stored.
             history: What it has done.
             updates: Where its nodes publish.
+            known: The newest settings that are known of each workflow, by its mount.
         """
         self._run_id = run_id
         self._workflow = workflow
         self._input = run_input
         self._history = history
         self._updates = updates
+        self._known = known
 
     def of(self, attempt: Attempt) -> Context[BaseModel]:
         """Return the context of an attempt."""
-        seen = self._seen(scope_of(attempt.node_path))
+        scope = scope_of(attempt.node_path)
+        seen, settings = self._seen(scope), self._settings(scope, attempt.settings)
         return Context(
             input=seen.input,
             outputs=seen.outputs,
@@ -75,6 +92,9 @@ class Contexts:
             cancel=attempt.cancel,
             nodes=seen.nodes,
             publisher=self._updates.publisher(attempt),
+            settings=settings.value,
+            settings_scope_id=settings.scope_id,
+            settings_change_number=settings.change_number,
         )
 
     def before(self, step: Enter) -> Context[BaseModel]:
@@ -91,9 +111,18 @@ class Contexts:
         """
         return self._unpublished(mount, invocation, 1)
 
+    def of_workflow(self, mount: str) -> Context[BaseModel]:
+        """Return the context of a workflow that was entered, before any of its nodes began.
+
+        Args:
+            mount: The workflow's mount; its input is made.
+        """
+        return self._unpublished(joined(mount, ""), 1, 1)
+
     def _unpublished(self, path: str, visit: int, attempt_number: int) -> Context[BaseModel]:
         """Return a context of no attempt."""
-        seen = self._seen(scope_of(path))
+        scope = scope_of(path)
+        seen, settings = self._seen(scope), self._settings(scope, self._known.get(scope))
         return Context(
             input=seen.input,
             outputs=seen.outputs,
@@ -105,6 +134,9 @@ class Contexts:
             cancel=CancelSignal(),
             nodes=seen.nodes,
             publisher=self._updates.publisher(None),
+            settings=settings.value,
+            settings_scope_id=settings.scope_id,
+            settings_change_number=settings.change_number,
         )
 
     def of_action(
@@ -118,7 +150,8 @@ class Contexts:
             effect_attempt: Which try of the effect this is, from 1.
         """
         step = attempt.step
-        seen = self._seen(scope_of(step.node_path))
+        scope = scope_of(step.node_path)
+        seen, settings = self._seen(scope), self._settings(scope, attempt.settings)
         return ActionContext(
             input=seen.input,
             outputs=seen.outputs,
@@ -132,6 +165,9 @@ class Contexts:
             publisher=self._updates.publisher(attempt),
             effect_key=effect_key(self._run_id, effect_type, step.node_path, step.visit),
             effect_attempt=effect_attempt,
+            settings=settings.value,
+            settings_scope_id=settings.scope_id,
+            settings_change_number=settings.change_number,
         )
 
     def effect_request(self, node_path: str) -> Json:
@@ -160,6 +196,14 @@ class Contexts:
             results=MappingProxyType(local.results),
             nodes=workflow.nodes,
         )
+
+    def _settings(self, scope: str, bound: Bound | None) -> _Settings:
+        """Return the settings of a workflow as its functions see them."""
+        settings = self._workflow.at(scope).settings
+        if bound is None or settings is None:
+            return _NONE
+        stored = canonical.decode_canonical(bound.content)
+        return _Settings(settings.value(stored), bound.scope_id, bound.change_number)
 
     def _input_of(self, scope: str) -> Json:
         """Return the input of the workflow at a mount: the run's, or that of its invocation."""

@@ -91,7 +91,7 @@ class Effects:
                 "request": reference,
             }
         )
-        if result.outcome == "rejected" or result.values is None:
+        if result.outcome == "rejected" or not isinstance(result.values, EffectReservation):
             return _refusal(result)
         return await self._standing(result.values, attempt, policy)
 

@@ -39,6 +39,7 @@ from pi_workflows.runner.plan import Enter, Step
 from pi_workflows.runner.prompts import Prompts
 from pi_workflows.runner.proposals import Proposals
 from pi_workflows.runner.questions import Questions, Waiting
+from pi_workflows.runner.settings import Settings
 
 Executed: TypeAlias = Step | Waiting
 
@@ -53,6 +54,7 @@ class Engine:
         boundaries: Boundaries,
         contexts: Contexts,
         mounts: Mounts,
+        settings: Settings,
         proposals: Proposals,
         contents: Contents,
         calls: Calls,
@@ -67,6 +69,7 @@ class Engine:
         self._boundaries = boundaries
         self._contexts = contexts
         self._mounts = mounts
+        self._settings = settings
         self._proposals = proposals
         self._contents = contents
         self._calls = calls
@@ -106,28 +109,35 @@ class Engine:
 
     async def _enter(self, step: Enter) -> Executed:
         """Execute one attempt, or several that need nothing from trio, and return what follows."""
-        unmade = await self._mounts.enter(step)
+        unmade = await self._mounts.enter(step) or await self._settings.enter(step)
         if unmade is not None:
             return unmade
         timeout_ms = self._workflow.snapshot.nodes[step.node_path].timeout_ms
         if timeout_ms is None:
             computed = await self._computed_timeout(step)
             if isinstance(computed, Settlement):
-                attempt = self._boundaries.begin(step, NODE_TIMEOUT_DEFAULT_MS)
+                attempt = await self._begin(step, NODE_TIMEOUT_DEFAULT_MS)
                 return await self._settle(attempt, computed)
             timeout_ms = computed
         node = self._workflow.node_by_path[step.node_path]
         prompt = await self._prompts.build(step, node) if isinstance(node, AgentNode) else ""
         if isinstance(prompt, Settlement):
-            attempt = self._boundaries.begin(step, timeout_ms)
+            attempt = await self._begin(step, timeout_ms)
             return await self._settle(attempt, prompt)
-        attempt = self._boundaries.begin(step, timeout_ms, prompt)
+        attempt = await self._begin(step, timeout_ms, prompt)
         if step.node_path in self._bursting.timeouts_ms:
             return await self._unburst(await Stay(self._bursting, attempt).run())
         settlement = await self._execute(attempt)
         if isinstance(settlement, Waiting):
             return settlement
         return await self._settle(attempt, settlement)
+
+    async def _begin(self, step: Enter, timeout_ms: int, prompt: str = "") -> Attempt:
+        """Begin an attempt; one with settings once the server has bound it."""
+        is_bound = self._workflow.snapshot.settings_of(step.node_path) is not None
+        if is_bound or self._settings.is_opening:
+            return await self._boundaries.begin_bound(step, timeout_ms, self._settings, prompt)
+        return self._boundaries.begin(step, timeout_ms, prompt)
 
     async def _execute(self, attempt: Attempt) -> Settlement | Waiting:
         """Execute an attempt by its node's kind."""
@@ -168,7 +178,10 @@ class Engine:
 
     async def _settle(self, attempt: Attempt, settlement: Settlement) -> Step:
         """Settle an attempt. A function that does not end takes this process, not the step."""
-        step = self._boundaries.settle(attempt, settlement)
+        if isinstance(attempt.node, ComputeNode) and attempt.node.is_settings_route:
+            step = await self._boundaries.settle_route(attempt, settlement, self._settings)
+        else:
+            step = self._boundaries.settle(attempt, settlement)
         if isinstance(attempt.node, NotifyNode) and settlement.outcome == "ok":
             # Nothing runs ahead of what a session is told.
             await self._boundaries.propose()
@@ -210,6 +223,9 @@ def _bursting_ms(workflow: Workflow[BaseModel]) -> dict[str, int]:
     found: dict[str, int] = {}
     for path, node in workflow.node_by_path.items():
         timeout_ms = workflow.snapshot.nodes[path].timeout_ms
+        if workflow.snapshot.settings_of(path) is not None:
+            # Which value it has is the server's to say.
+            continue
         if isinstance(node, ComputeNode) and timeout_ms is not None and not is_async(node.function):
             found[path] = timeout_ms
     return found

@@ -12,6 +12,7 @@ from pi_workflows.base.limits import RUNNER_SHUTDOWN_MS
 from pi_workflows.protocol.content import ContentMissing, ContentPart
 from pi_workflows.protocol.runner import Child, FromServer, Launch, Result, Resume, Stop
 from pi_workflows.runner.actions import Actions
+from pi_workflows.runner.attempts import Bound
 from pi_workflows.runner.boundaries import Boundaries
 from pi_workflows.runner.calls import Calls
 from pi_workflows.runner.channel import Channel
@@ -27,6 +28,7 @@ from pi_workflows.runner.judge import Judge
 from pi_workflows.runner.logs import Logs
 from pi_workflows.runner.mounts import Mounts
 from pi_workflows.runner.proposals import Proposals
+from pi_workflows.runner.settings import Settings
 from pi_workflows.runner.shell import Shells
 from pi_workflows.runner.updates import Updates
 
@@ -83,9 +85,22 @@ class Session:
             await self._recall(history, self._launch.resume)
         run_id = self._launch.run_id
         updates = Updates(self._proposals, self._ending, self._clock)
-        contexts = Contexts(run_id, workflow, run_input, history, updates)
+        known: dict[str, Bound] = {}
+        contexts = Contexts(run_id, workflow, run_input, history, updates, known=known)
         calls = Calls(working, self._clock)
         judge = Judge(self._loaded.paths)
+        settings = Settings(
+            run_id,
+            workflow,
+            contexts,
+            known=known,
+            contents=self._contents,
+            calls=calls,
+            judge=judge,
+            clock=self._clock,
+        )
+        if self._launch.resume is not None:
+            await settings.recall(self._launch.resume.settings or ())
         commands = Commands(
             contexts,
             self._effects,
@@ -106,9 +121,8 @@ class Session:
                 clock=self._clock,
             ),
             contexts=contexts,
-            mounts=Mounts(
-                workflow, history, contexts, calls=calls, judge=judge, clock=self._clock
-            ),
+            mounts=Mounts(workflow, history, contexts, calls=calls, judge=judge, clock=self._clock),
+            settings=settings,
             proposals=self._proposals,
             contents=self._contents,
             calls=calls,

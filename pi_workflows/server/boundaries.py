@@ -13,13 +13,21 @@ from pi_workflows.domain.effect import application
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run import ending
+from pi_workflows.domain.settings.change import OpenSettings
+from pi_workflows.domain.settings.state import Binding
 from pi_workflows.domain.value import as_text
 from pi_workflows.protocol import proposals as wire
 from pi_workflows.protocol.content import Ref
 from pi_workflows.server.content import Incoming
 
 # Commands that append exactly one event to the run, whatever else they touch.
-_ON_THE_RUN: Final = (wire.StartAttempt, wire.FinishAttempt, wire.Notify, wire.Update)
+_ON_THE_RUN: Final = (
+    wire.OpenSettings,
+    wire.StartAttempt,
+    wire.FinishAttempt,
+    wire.Notify,
+    wire.Update,
+)
 _LEAVING: Final = (wire.Requeue, wire.WaitForInput, wire.FinishRun)
 
 
@@ -105,6 +113,13 @@ class _Reader:
     def command(self, command: wire.Command) -> Command:
         """Return one command for the domain."""
         match command:
+            case wire.OpenSettings():
+                return OpenSettings(
+                    self._run_id,
+                    mount_path=command.mount_path,
+                    invocation=command.invocation,
+                    initial=self._value(command.initial),
+                )
             case wire.StartAttempt():
                 return boundary.StartAttempt(
                     self._run_id,
@@ -114,6 +129,7 @@ class _Reader:
                     attempt_number=command.attempt_number,
                     node_type=command.node_type,
                     timeout_ms=command.timeout_ms,
+                    settings=_binding(command.settings),
                     prompt=self._prompt(command.prompt),
                 )
             case wire.FinishAttempt():
@@ -222,6 +238,13 @@ class _Reader:
     def _keep(self, blob: Blob) -> Blob:
         self.blobs.append(blob)
         return blob
+
+
+def _binding(claim: wire.SettingsClaim | None) -> Binding | None:
+    """Return the settings that a runner names."""
+    if claim is None:
+        return None
+    return Binding(claim.scope_id, claim.change_number, claim.hash)
 
 
 def _failure(error: wire.Failure | None) -> Failure | None:

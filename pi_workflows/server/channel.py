@@ -417,12 +417,12 @@ class Channel:
     async def _answer(self, asked: _Asked, answer: Answer) -> None:
         """Send one result."""
         outcome = _outcome(answer)
-        values: wire.EffectReservation | None = None
+        values: wire.EffectReservation | wire.SettingsNow | None = None
         if outcome in ("accepted", "adopted"):
             # A repeated proposal is answered with the revision that it led to then.
             self._run.revision = max(self._run.revision, answer.revision or 0)
             self._run.renewed(asked.renews_until_ms)
-            values = self._reservation(asked, answer.values)
+            values = self._values(asked, answer.values)
         elif not asked.may_be_refused:
             self._is_over = self._is_over or not self._run.is_leaving
         if not self._unanswered:
@@ -442,19 +442,31 @@ class Channel:
             reason = detail or wire.Failure(code="refused", message="The proposal was refused.")
             self.end(Faulty(Failure(reason.code, reason.message)))
 
-    def _reservation(self, asked: _Asked, values: Json) -> wire.EffectReservation | None:
-        """Return what the runner learns about the effect that it reserved."""
+    def _values(
+        self, asked: _Asked, values: Json
+    ) -> wire.EffectReservation | wire.SettingsNow | None:
+        """Return what the runner learns beside the outcome."""
         if not isinstance(values, dict):
             return None
+        if "scopeId" not in values:
+            return self._reservation(asked, values)
+        named = self._named(str(values["hash"]))
+        return wire.SettingsNow.parse({**values, "value": named.document()})
+
+    def _named(self, digest: str) -> Ref:
+        """Return how the runner is told a value of its run, which it may ask for from now on."""
+        named = ref(Blob.of(self._read_blob(bytes.fromhex(digest)), "application/json"))
+        self._outgoing.name((named,))
+        return named
+
+    def _reservation(self, asked: _Asked, values: dict[str, Json]) -> wire.EffectReservation:
+        """Return what the runner learns about the effect that it reserved."""
         effect_id = values["effectId"]
         if asked.reserves == "manual" and isinstance(effect_id, str):
             self._manual.add(effect_id)
         digest = values.get("result")
         if isinstance(digest, str):
-            content = self._read_blob(bytes.fromhex(digest))
-            named: Ref = ref(Blob.of(content, "application/json"))
-            self._outgoing.name((named,))
-            values = {**values, "result": named.document()}
+            values = {**values, "result": self._named(digest).document()}
         return wire.EffectReservation.parse(values)
 
     async def _send(self, message: runner.FromServer) -> None:

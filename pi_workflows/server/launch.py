@@ -170,7 +170,8 @@ def _named(facts: LaunchFacts) -> tuple[Ref, ...]:
     left = tuple(mount.output for mount in mounts if mount.output is not None)
     opened = facts.resume.open
     accepted = (opened.accepted,) if opened is not None and opened.accepted is not None else ()
-    return (facts.run_input, *facts.resume.outputs.values(), *left, *accepted)
+    settings = (scope.value for scope in facts.resume.settings or ())
+    return (facts.run_input, *facts.resume.outputs.values(), *left, *accepted, *settings)
 
 
 class RunnerProgram:

@@ -28,6 +28,7 @@ from pi_workflows.protocol.proposals import Failure
 from pi_workflows.protocol.runner import Last, Mount, NodeResult, OpenVisit, Resume
 from pi_workflows.views.heads import Head, HeadValue, head_values, node_heads
 from pi_workflows.views.launch_mounts import composed, mount_states
+from pi_workflows.views.launch_settings import settings_scopes
 from pi_workflows.views.value import Value
 
 SQL: Final = load(__package__, "launch.sql")
@@ -254,6 +255,7 @@ def _resume(
         results={value.node_path: _result(read, value, inline) for value in values},
         mounts=mount_states(read, snapshot, told, total, inline.ref) or None,
         exited=told.exited or None,
+        settings=settings_scopes(read, row.run_id, snapshot, inline.ref) or None,
         last=last,
         open=left,
     )

@@ -93,7 +93,6 @@ def test_an_attempt_is_bound_to_the_newest_value(bench: Harness) -> None:
         "scopeId": SCOPE,
         "changeNumber": 1,
         "hash": value.hex,
-        "valueBytes": len(value.content),
     }
     (row,) = bench.dump("node_attempts")
     assert row[11:14] == (SCOPE, 1, value.digest)

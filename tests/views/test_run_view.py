@@ -233,7 +233,7 @@ def test_an_account_stands_until_a_newer_one_replaces_it(bench: Harness) -> None
     bench.do(LoseRunner("run-1", 0, counted=False, detail="gone"), permit=permit)
     permit = bench.relaunch()
     bench.do(begin("one", number=2), permit=permit)
-    assert [item["data"] for item in items(view(bench), "updates")] == [{"count": 1}]
+    assert [item["data"] for item in items(view(bench), "updates")] == [{"completed": 1}]
     bench.do(update(bench, "files", 2), update(bench, "rest", 9), permit=permit)
     bench.do(end("one", 1, number=2), begin("two"), permit=permit)
     bench.do(update(bench, "files", 3), permit=permit)

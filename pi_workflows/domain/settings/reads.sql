@@ -2,27 +2,24 @@
 
 -- name: scope
 -- One scope with the number of its newest change.
-SELECT s.scope_id, s.origin_run_id, s.mount_path, s.invocation, s.current_hash, r.revision, b.byte_length
+SELECT s.scope_id, s.origin_run_id, s.mount_path, s.invocation, s.current_hash, r.revision
 FROM workflow_settings AS s
 JOIN resources AS r ON r.resource_id = s.resource_id
-JOIN blobs AS b ON b.blob_hash = s.current_hash
 WHERE s.scope_id = :scope_id
 
 -- name: newest_scope
 -- The newest scope of a workflow in a run.
-SELECT s.scope_id, s.origin_run_id, s.mount_path, s.invocation, s.current_hash, r.revision, b.byte_length
+SELECT s.scope_id, s.origin_run_id, s.mount_path, s.invocation, s.current_hash, r.revision
 FROM workflow_settings AS s
 JOIN resources AS r ON r.resource_id = s.resource_id
-JOIN blobs AS b ON b.blob_hash = s.current_hash
 WHERE s.active_run_id = :run_id AND s.mount_path = :mount_path
 ORDER BY s.invocation DESC LIMIT 1
 
 -- name: scopes_of_run
 -- The newest scope of each workflow in a run, the root's first.
-SELECT s.scope_id, s.origin_run_id, s.mount_path, s.invocation, s.current_hash, r.revision, b.byte_length
+SELECT s.scope_id, s.origin_run_id, s.mount_path, s.invocation, s.current_hash, r.revision
 FROM workflow_settings AS s
 JOIN resources AS r ON r.resource_id = s.resource_id
-JOIN blobs AS b ON b.blob_hash = s.current_hash
 WHERE s.active_run_id = :run_id AND NOT EXISTS (
     SELECT 1 FROM workflow_settings AS n
     WHERE n.active_run_id = s.active_run_id AND n.mount_path = s.mount_path AND n.invocation > s.invocation)

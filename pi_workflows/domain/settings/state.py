@@ -30,7 +30,6 @@ class Scope(NamedTuple):
     invocation: int
     current_hash: bytes
     change_number: int
-    current_bytes: int
 
     @property
     def binding(self) -> Binding:
@@ -38,12 +37,11 @@ class Scope(NamedTuple):
         return Binding(self.scope_id, self.change_number, self.current_hash.hex())
 
     def document(self) -> dict[str, Json]:
-        """Return what a runner is told of it: the binding, and how large its value is."""
+        """Return what a runner is told of it: the binding, whose hash names the value."""
         return {
             "scopeId": self.scope_id,
             "changeNumber": self.change_number,
             "hash": self.current_hash.hex(),
-            "valueBytes": self.current_bytes,
         }
 
     def draft(self, event: Event) -> Draft:
