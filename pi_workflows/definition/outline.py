@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from pi_workflows.definition.composition import entered, exits_of
 from pi_workflows.definition.decision import DecisionPolicy
-from pi_workflows.definition.snapshot import AssistantOutput, Edge, Node, Snapshot
+from pi_workflows.definition.paths import ROOT
+from pi_workflows.definition.snapshot import AssistantOutput, Edge, Mount, Node, Snapshot
 
 # People know their models by name; the module's part of it is for the digest.
 _MODULE: Final = re.compile(r"(?:\w+\.)+(?=\w)")
@@ -21,13 +23,15 @@ def outline(snapshot: Snapshot) -> list[str]:
         snapshot: A sound definition.
 
     Returns:
-        Lines without newline: the workflow, then each node in the order in which a run can reach
-        it, with its ways out. A way back to a node that leads here is marked as a loop. The same
-        definition always gives the same lines.
+        Lines without newline: the workflow, what it includes, then each node in the order in which
+        a run can reach it, with its ways out. A way back to a node that leads here is marked as a
+        loop, a way into an included workflow by its name. The same definition always gives the same
+        lines.
     """
     count = len(snapshot.nodes)
     facts = [
         f"{count} node" if count == 1 else f"{count} nodes",
+        *([f"{len(snapshot.mounts)} included"] if snapshot.mounts else ()),
         f"at most {snapshot.max_steps:,} steps",
     ]
     if snapshot.input_model is not None:
@@ -35,16 +39,30 @@ def outline(snapshot: Snapshot) -> list[str]:
     if snapshot.contract_id is not None:
         facts.append(f"contract {snapshot.contract_id}")
     lines = [f"{snapshot.name}: {', '.join(facts)}"]
+    lines.extend(f"  {mount.path}/ {', '.join(_mount_facts(mount))}" for mount in snapshot.mounts)
     back = _back_ways(snapshot)
     for path in reached(snapshot):
         start = " (start)" if path == snapshot.start_at else ""
         lines.append(f"  {path}{start}: {', '.join(_facts(snapshot.nodes[path]))}")
         edge = snapshot.edge_by_source.get(path)
+        lines.extend(f"    leaves {left.mount} by {left.exit}" for left in exits_of(snapshot, path))
         if edge is None:
             lines.append("    ends the run")
         else:
             lines.extend(f"    {way}" for way in _ways(edge, back))
     return lines
+
+
+def _mount_facts(mount: Mount) -> Iterator[str]:
+    yield f"is {mount.workflow_name}"
+    yield f"at most {mount.max_steps:,} steps each time"
+    if mount.input_model is not None:
+        yield f"input {_MODULE.sub('', mount.input_model)}"
+    if mount.contract_id is not None:
+        yield f"contract {mount.contract_id}"
+    for name, way in sorted(mount.exits.items()):
+        model = _MODULE.sub("", way.output_model) if way.output_model is not None else "any JSON"
+        yield f"exit {name} ({model})"
 
 
 def _facts(node: Node) -> Iterator[str]:
@@ -124,7 +142,9 @@ def _duration(ms: int) -> str:
 
 def _ways(edge: Edge, back: frozenset[tuple[str, str]]) -> Iterator[str]:
     def target(name: str) -> str:
-        return f"-> {name}{' (loop)' if (edge.source, name) in back else ''}"
+        loop = " (loop)" if (edge.source, name) in back else ""
+        mounts = entered(edge.scope or ROOT, name)
+        return f"-> {name}{f' (enters {mounts[-1]})' if mounts else ''}{loop}"
 
     if edge.to is not None:
         yield target(edge.to)

@@ -18,6 +18,7 @@ from pi_workflows.definition.composition import (
     invocation_number,
     open_mounts,
 )
+from pi_workflows.definition.outline import outline
 from pi_workflows.definition.route import Next, route
 from pi_workflows.definition.snapshot import Snapshot
 
@@ -217,3 +218,36 @@ def test_a_flat_graph_that_no_composition_makes_is_refused(body: Json, code: str
     with pytest.raises(ProblemsFound) as refused:
         parsed(body)
     assert code in {problem.code for problem in refused.value.problems}, refused.value.problems
+
+
+def test_an_outline_shows_what_is_included_and_where_it_is_entered_and_left() -> None:
+    """Each included workflow has a line of its own; a way says what it enters or leaves."""
+    assert outline(parsed(document())) == [
+        "top: 6 nodes, 2 included, at most 20 steps",
+        (
+            "  ship/ is shipping, at most 9 steps each time, exit done (any JSON), exit stopped"
+            " (any JSON)"
+        ),
+        (
+            "  ship/repair/ is repairing, at most 3 steps each time, input In, contract repair.v1,"
+            " exit fixed (Out)"
+        ),
+        "  plan (start): compute, no time limit",
+        "    -> ship/look (enters ship)",
+        "  ship/look: compute, no time limit",
+        "    $.way = in -> ship/repair/try (enters ship/repair)",
+        "    $.way = out -> ship/stop",
+        "  ship/repair/try: compute, no time limit",
+        "    $ = 0 -> ship/repair/end",
+        "    $ = 1 -> ship/repair/try (loop)",
+        "  ship/stop: compute, no time limit",
+        "    leaves ship by stopped",
+        "    -> ship/look (enters ship) (loop)",
+        "  ship/repair/end: compute, no time limit",
+        "    leaves ship/repair by fixed",
+        "    leaves ship by done",
+        "    $.again = false -> last",
+        "    $.again = true -> ship/look (enters ship) (loop)",
+        "  last: compute, no time limit",
+        "    ends the run",
+    ]
