@@ -208,6 +208,63 @@ def test_a_child_that_does_not_answer_is_ended(
     trio.run(body)
 
 
+_JUDGED = """
+import os, time
+from pydantic import BaseModel
+from pi_workflows import agent, define_workflow
+
+class Input(BaseModel):
+    how: str = "fine"
+
+def hang(value):
+    while True:
+        time.sleep(1)
+
+def judged(value):
+    if value == "hang":
+        hang(value)
+    if value == "die":
+        os._exit(3)
+    return {"was": value}
+
+workflow = define_workflow("greet", input=Input, start="ask",
+    title=lambda task: hang(task) if task.how == "hang" else "fine",
+    nodes={"ask": agent(prompt="?", output="anything", validate=judged)})
+"""
+
+
+def test_case_26_a_validator_or_a_title_that_hangs_is_ended(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is accepted and nothing is held up: the next candidate has a child of its own."""
+    monkeypatch.setattr(module, "CHILD_ANSWER_MS", 2_000)
+
+    async def body() -> None:
+        async with _project(state_dir) as project:
+            project.file.write_text(_JUDGED)
+            found = await project.resolve(input={})
+            request: dict[str, Json] = {
+                "projectPath": str(project.path),
+                "sourceFiles": found["sourceFiles"],
+                "mounts": [{"mount": "", "source": found["workflowSource"]}],
+                "definitionDigest": found["definitionDigest"],
+                "nodePath": "ask",
+                "kind": "agent",
+                "contract": {},
+            }
+            for candidate in ("hang", "die"):
+                with pytest.raises(Refused) as caught:
+                    await project.resolver.validate({**request, "candidate": candidate}, {})
+                assert caught.value.reason_code == "resolverFailed"
+            given = await project.resolver.validate({**request, "candidate": "good"}, {})
+            assert given == {"was": "good"}
+            with pytest.raises(Refused) as caught:
+                await project.resolve(input={"how": "hang"})
+            assert caught.value.reason_code == "resolverFailed"
+
+    trio.run(body)
+
+
 def test_a_child_ends_with_its_tree(state_dir: Path) -> None:
     """A process that a workflow file started while it was loaded ends with the child."""
 
