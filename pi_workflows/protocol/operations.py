@@ -23,6 +23,7 @@ from pi_workflows.protocol import (
     search,
     server,
     sessions,
+    settings,
     state,
     views,
     workflows,
@@ -38,6 +39,9 @@ class Operation(StrEnum):
     RUN_RESUME = "run.resume"
     RUN_CANCEL = "run.cancel"
     RUN_RESTART = "run.restart"
+    RUN_CHANGE_SETTINGS = "run.changeSettings"
+    FOLLOW_UP_QUEUE = "followUp.queue"
+    FOLLOW_UP_REMOVE = "followUp.remove"
     RUN_STATUS = "run.status"
     RUN_LIST = "run.list"
     CHECKPOINT_ANSWER = "checkpoint.answer"
@@ -136,6 +140,9 @@ OPERATIONS: Final[Mapping[Operation, Spec]] = {
     Operation.RUN_RESUME: Spec(_C, NoPayload, _RUN, Need.OPTIONAL),
     Operation.RUN_CANCEL: Spec(_C, NoPayload, _RUN, Need.OPTIONAL),
     Operation.RUN_RESTART: Spec(_C, runs.RunRestart, _RUN, Need.REQUIRED, is_session=True),
+    Operation.RUN_CHANGE_SETTINGS: Spec(_M, settings.ChangeSettings, _RUN, is_session=True),
+    Operation.FOLLOW_UP_QUEUE: Spec(_C, settings.FollowUpQueue, _RUN, is_session=True),
+    Operation.FOLLOW_UP_REMOVE: Spec(_C, settings.FollowUpRemove, _RUN, is_session=True),
     Operation.RUN_STATUS: Spec(_R, NoPayload, _RUN),
     Operation.RUN_LIST: Spec(_R, runs.RunList),
     Operation.CHECKPOINT_ANSWER: Spec(

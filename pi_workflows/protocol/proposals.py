@@ -51,7 +51,7 @@ class Failure(WireModel):
 class SettingsClaim(WireModel):
     """The settings that a runner knows; their number may be one of before."""
 
-    scope_id: Id
+    scope_id: Text
     change_number: Count
     hash: Sha256
 
@@ -209,7 +209,7 @@ class SettingsNow(WireModel):
     its choice does not count, and it is attempted again.
     """
 
-    scope_id: Id
+    scope_id: Text
     change_number: Count
     hash: Sha256
     value: Ref

@@ -109,7 +109,7 @@ class MountState(WireModel):
 class SettingsScope(WireModel):
     """The settings of a workflow's newest invocation, as they stand at the launch."""
 
-    scope_id: Id
+    scope_id: Text
     mount_path: str
     invocation: Number
     change_number: Count

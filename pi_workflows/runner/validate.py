@@ -13,6 +13,7 @@ from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Refused
 from pi_workflows.base.limits import ANSWER_BYTES_MAX
+from pi_workflows.definition.settings import ActorClass
 from pi_workflows.definition.snapshot import AssistantOutput
 from pi_workflows.definition.source import SourceFile
 from pi_workflows.protocol.runner import Mount
@@ -21,7 +22,6 @@ from pi_workflows.protocol.wire import (
     AnyJson,
     DefinitionDigest,
     Many,
-    Text,
     WireModel,
     error_line,
 )
@@ -37,8 +37,8 @@ class Request(WireModel):
         source_files: The files that the run was started with, the workflow file first.
         mounts: The identities of the sources that they make up.
         definition_digest: The digest of the run's definition.
-        node_path: The node that asked.
-        kind: The kind of its request.
+        node_path: The node that asked; of settings the mount, empty for the root.
+        kind: The kind of its request, or `settings`.
         contract: What the request showed.
         candidate: The answer to judge.
     """
@@ -47,8 +47,8 @@ class Request(WireModel):
     source_files: Many[SourceFile]
     mounts: Many[Mount]
     definition_digest: DefinitionDigest
-    node_path: Text
-    kind: Literal["agent", "assistant", "checkpoint"]
+    node_path: str
+    kind: Literal["agent", "assistant", "checkpoint", "settings"]
     contract: AnyJson
     candidate: AnyJson
 
@@ -79,6 +79,8 @@ def answer(line: bytes) -> Json:
 def _judged(loaded: Loaded, request: Request) -> Json:
     """Return the candidate as its node's model has it. Raises Refused when it is not acceptable."""
     require_mounts(loaded, request.mounts)
+    if request.kind == "settings":
+        return _changed(loaded, request)
     node = loaded.workflow.node_by_path.get(request.node_path)
     with AuthorCode(loaded.paths, code="answerInvalid"):
         value = _accepted(node, request)
@@ -86,6 +88,25 @@ def _judged(loaded: Loaded, request: Request) -> Json:
     if size > ANSWER_BYTES_MAX:
         raise found("valueTooLarge", "answer", f"{size:,} bytes; at most {ANSWER_BYTES_MAX:,}")
     return value
+
+
+class _Change(WireModel):
+    """What the contract of changed settings says."""
+
+    actor: ActorClass
+    before: AnyJson
+
+
+def _changed(loaded: Loaded, request: Request) -> Json:
+    """Return changed settings, which the workflow's code accepts as they are."""
+    change = _Change.parse(request.contract, field="contract")
+    mounts = {"", *(mount.path for mount in loaded.workflow.snapshot.mounts)}
+    workflow = loaded.workflow.at(request.node_path) if request.node_path in mounts else None
+    settings = None if workflow is None else workflow.settings
+    if settings is None:
+        raise found("definitionChanged", request.node_path, "the workflow has no settings")
+    with AuthorCode(loaded.paths, code="settingsInvalid"):
+        return settings.accept_change(change.before, request.candidate, change.actor)
 
 
 def _accepted(node: AnyNode | None, request: Request) -> Json:

@@ -59,10 +59,48 @@ def judgement(read: Read, question: RequestRow, candidate: Json) -> Judgement:
     Raises:
         NotFound: There is no such run.
     """
-    facts = launch_facts(read, question.run_id)
-    options = read.document(LaunchOptions.parse, facts.launch_options_hash)
     contract = question.contract
     assert contract is not None, "a question without its contract"
+    return _judgement(
+        read,
+        question.run_id,
+        {
+            "nodePath": question.node_path,
+            "kind": question.kind,
+            "contract": canonical.fragment(contract.load(read)),
+            "candidate": candidate,
+        },
+    )
+
+
+def settings_judgement(
+    read: Read, run_id: str, mount_path: str, contract: Json, candidate: Json
+) -> Judgement:
+    """Return what a validator is asked about changed settings.
+
+    Args:
+        read: One consistent read.
+        run_id: The run.
+        mount_path: The workflow whose settings they are; empty for the root.
+        contract: Who asks (`actor`), and the settings as they stand (`before`).
+        candidate: What they would be.
+
+    Raises:
+        NotFound: There is no such run.
+    """
+    asked: dict[str, Json] = {
+        "nodePath": mount_path,
+        "kind": "settings",
+        "contract": contract,
+        "candidate": candidate,
+    }
+    return _judgement(read, run_id, asked)
+
+
+def _judgement(read: Read, run_id: str, asked: dict[str, Json]) -> Judgement:
+    """Return a question about a run's workflow, with the files that make it up."""
+    facts = launch_facts(read, run_id)
+    options = read.document(LaunchOptions.parse, facts.launch_options_hash)
     request: dict[str, Json] = {
         "projectPath": facts.project_path,
         "sourceFiles": [
@@ -70,9 +108,6 @@ def judgement(read: Read, question: RequestRow, candidate: Json) -> Judgement:
         ],
         "mounts": [mount.document() for mount in facts.mounts],
         "definitionDigest": facts.definition_digest,
-        "nodePath": question.node_path,
-        "kind": question.kind,
-        "contract": canonical.fragment(contract.load(read)),
-        "candidate": candidate,
+        **asked,
     }
     return Judgement(request, options)

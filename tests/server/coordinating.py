@@ -19,6 +19,9 @@ REPORT: dict[str, Json] = {
 # What each operation of sessions needs beside the claim.
 PAYLOADS: dict[Operation, dict[str, Json]] = {
     Operation.RUN_RESTART: {},
+    Operation.RUN_CHANGE_SETTINGS: {"patch": [{"op": "remove", "path": "/a"}]},
+    Operation.FOLLOW_UP_QUEUE: {"prompt": "Now tell."},
+    Operation.FOLLOW_UP_REMOVE: {"followUpId": "f"},
     Operation.CHECKPOINT_ANSWER: {"requestId": "r", "submissionId": "s"},
     Operation.DECISION_ANSWER: {
         "requestId": "r",
