@@ -109,16 +109,13 @@ def define_workflow(
     chosen = [*_chosen_edges(ways, known, problems)]
     for path, node in known.items():
         problems.extend(_node_problems(path, node, input))
-    own = model.Snapshot(
-        name=_or(name, "unnamed"),
-        contract_id=_or(contract_id, None),
-        input_model=qualified_name(input) if isinstance(cast("object", input), type) else None,
-        start_at=_or(start, next(iter(known), "")),
-        max_steps=max_steps if type(max_steps) is int else STEPS_DEFAULT,
-        nodes={path: snapshot_node(node) for path, node in known.items()},
-        presentation=_or(presentation, None),
-        edges=tuple(sorted(chosen, key=lambda each: each.source)),
-        settings=_policies(settings, problems),
+    own = _graph(known, chosen, name, start, max_steps).model_copy(
+        update={
+            "contract_id": _or(contract_id, None),
+            "input_model": _model_name(input),
+            "presentation": _or(presentation, None),
+            "settings": _policies(settings, problems),
+        }
     )
     workflow = Workflow(
         input_model=input,
@@ -130,6 +127,11 @@ def define_workflow(
         file=_caller(),
         settings=settings if isinstance(settings, Settings) else None,
     )
+    return _sound(workflow, problems)
+
+
+def _sound(workflow: Workflow[InputT], problems: list[Problem]) -> Workflow[InputT]:
+    """Return a workflow without problems; else raise ProblemsFound with these and its own."""
     problems.extend(declared_problems(workflow))
     if workflow.is_resolved and not any(problem.code == "mountTwice" for problem in problems):
         problems.extend(composed_problems(workflow, is_sound=not problems))
@@ -185,6 +187,28 @@ def _caller() -> str:
     for _ in range(2):
         frame = None if frame is None else frame.f_back
     return "" if frame is None else os.path.realpath(frame.f_code.co_filename)
+
+
+def _model_name(declared: object) -> str | None:
+    """Return the name of a model, None for what is no class."""
+    return qualified_name(declared) if isinstance(declared, type) else None
+
+
+def _graph(
+    nodes: Mapping[str, AnyNode],
+    edges: Iterable[model.Edge],
+    name: object,
+    start: object,
+    max_steps: object,
+) -> model.Snapshot:
+    """Return the graph; what has the wrong type, which is reported, has something in its place."""
+    return model.Snapshot(
+        name=_or(name, "unnamed"),
+        start_at=_or(start, next(iter(nodes), "")),
+        max_steps=max_steps if type(max_steps) is int else STEPS_DEFAULT,
+        nodes={path: snapshot_node(node) for path, node in nodes.items()},
+        edges=tuple(sorted(edges, key=lambda each: each.source)),
+    )
 
 
 def snapshot_node(node: AnyNode) -> model.Node:

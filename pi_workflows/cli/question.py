@@ -31,7 +31,7 @@ class Given:
 
 
 def question_lines(contract: Json) -> Iterator[str]:
-    """Yield what a request asks: its summary, then what it shows.
+    """Yield what a request asks: its summary, or what a model is told, then what it shows.
 
     Args:
         contract: The request's contract, fetched.
@@ -41,8 +41,15 @@ def question_lines(contract: Json) -> Iterator[str]:
         yield from map(escaped, decision_lines(question))
         return
     members = contract if isinstance(contract, dict) else {}
-    summary = members.get("summary")
-    yield from escaped_lines(summary) if isinstance(summary, str) else ("An answer is needed.",)
+    summary, prompt = members.get("summary"), members.get("prompt")
+    if isinstance(summary, str):
+        yield from escaped_lines(summary)
+    elif isinstance(prompt, str):
+        yield "The model of the run's session is asked:"
+        for line in value_lines(prompt, lines_max=_LINES_MAX):
+            yield f"{_INDENT}{line}"
+    else:
+        yield "An answer is needed."
     if "content" in members:
         for line in value_lines(members["content"], lines_max=_LINES_MAX):
             yield f"{_INDENT}{line}"
