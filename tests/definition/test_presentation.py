@@ -59,6 +59,11 @@ def full(count: int, text: str) -> PresentationBuilder:
     return shown
 
 
+def short(count: int) -> PresentationBuilder:
+    """Build a presentation of so many short paragraphs."""
+    return full(count, "x")
+
+
 def items(count: int) -> PresentationBuilder:
     """Build a presentation of so many bullets."""
     return present("x").bullets(*["x"] * count)
@@ -83,7 +88,7 @@ def total(units: int) -> PresentationBuilder:
 @pytest.mark.parametrize(
     ("build", "most"),
     [
-        (lambda count: full(count, "x"), PRESENTATION_BLOCKS_MAX),
+        (short, PRESENTATION_BLOCKS_MAX),
         (items, PRESENTATION_ITEMS_MAX),
         (long, PRESENTATION_TEXT_UNITS_MAX),
         (astral, PRESENTATION_TEXT_UNITS_MAX),
