@@ -65,12 +65,13 @@ class Transaction:
         try:
             yield
             assert not cursors.unresolved_keys(), "a foreign key is left open"
+            # What fails to join the transaction is undone too: COMMIT would take it along.
+            cursors.savepoint("RELEASE command")
         except BaseException:
             if not self.lost and cursors.connection.in_transaction:
                 cursors.savepoint("ROLLBACK TO command")
                 cursors.savepoint("RELEASE command")
             raise
-        cursors.savepoint("RELEASE command")
 
     def put_blob(self, blob: Blob, now_ms: int) -> None:
         """Store content under its digest or adopt what is there, as `content.put_blob`."""
