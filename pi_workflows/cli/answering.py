@@ -169,7 +169,9 @@ def _asked_to_decide(
         def choose(question: DecisionQuestion) -> Response | None:
             return ballot(invocation.output, question, lambda: _typed(server, feed, request))
 
-        return decide(server, view, request, choose, key=invocation.key)
+        # The command's own key is that of the run's start, and it may ask several times.
+        key = f"{invocation.key}.{request.request_id[-8:]}"
+        return decide(server, view, request, choose, key=key)
 
 
 def _decide(

@@ -38,16 +38,16 @@ class Device:
         Raises:
             WrongUsage: `passphraseMissing`: nothing was typed, or far too much.
         """
-        self._write(f"{escaped(prompt)}: ")
         before = termios.tcgetattr(self._descriptor)
         quiet = termios.tcgetattr(self._descriptor)
         quiet[_LOCAL_FLAGS] = (quiet[_LOCAL_FLAGS] & ~termios.ECHO) | termios.ICANON
         try:
             # What was typed before the question is no answer to it.
             termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, quiet)
+            self._write(f"{escaped(prompt)}: ")
             typed = self._line()
         finally:
-            termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, before)
+            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
             self._write("\n")
         if not typed or len(typed) > PASSPHRASE_CHARS_MAX:
             raise WrongUsage("No passphrase was typed.", code="passphraseMissing")

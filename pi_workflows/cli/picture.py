@@ -61,16 +61,16 @@ _LOOKS: Final[Mapping[str, _Look]] = {
 class _Advice(NamedTuple):
     """What a person may do about a run that stands still."""
 
-    control: str
+    controls: frozenset[str]
     words: str
     command: str
 
 
 _ADVICE: Final[Mapping[str, _Advice]] = {
-    "waiting": _Advice("answer", "Answer it", "answer"),
-    "paused": _Advice("resume", "Let it go on", "resume"),
-    "ambiguous": _Advice("review", "Look at it", "effects --run"),
-    "queued": _Advice("resume", "When it is put right", "resume"),
+    "waiting": _Advice(frozenset({"answer", "human-answer"}), "Answer it", "answer"),
+    "paused": _Advice(frozenset({"resume"}), "Let it go on", "resume"),
+    "ambiguous": _Advice(frozenset({"review"}), "Look at it", "effects --run"),
+    "queued": _Advice(frozenset({"resume"}), "When it is put right", "resume"),
 }
 
 
@@ -137,7 +137,7 @@ def heading(view: RunView, scene: Scene) -> list[Line]:
     elif reason is not None and not _says_nothing(view):
         lines.append((("  ", ""), (escaped(reason)[:_NOTE_CHARS_MAX], "yellow")))
     advice = _ADVICE.get(view.display.status)
-    if scene.has_advice and advice is not None and advice.control in view.display.controls:
+    if scene.has_advice and advice is not None and advice.controls & {*view.display.controls}:
         command = f"pi-workflows {advice.command} {view.run_id}"
         lines.append(((f"  {advice.words}: ", "dim"), (command, "")))
     return lines

@@ -158,6 +158,7 @@ def _next(asked: Source, view: RunView) -> Iterator[str]:
     contract = None if request is None else whole(asked.reader, view.run_id, request.contract)
     words = {
         "answer": f"answer {view.run_id} {answer_example(contract)}",
+        "human-answer": f"answer {view.run_id} {answer_example(contract)}",
         "pause": f"pause {view.run_id}",
         "resume": f"resume {view.run_id}",
         "cancel": f"cancel {view.run_id}",

@@ -14,7 +14,7 @@ from tests.cli.tree import paths
 
 COLUMNS = {"COLUMNS": "88"}
 EXAMPLE = re.compile(r"^    pi-workflows (?P<line>.+)$", re.MULTILINE)
-GROUPS = {(), ("server",), ("state",), ("audit",)}
+GROUPS = {(), ("operator",), ("server",), ("state",), ("audit",)}
 
 
 def text_of(path: tuple[str, ...], fresh: Installation) -> str:
