@@ -1,11 +1,16 @@
-"""`node_attempts`, `attempt_active_intervals`, `run_steps`."""
+"""`node_attempts`, `attempt_active_intervals`, `attempt_entries`, `run_steps`."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from pi_workflows.base.sql import Projection, load
-from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, IntervalOpened
+from pi_workflows.domain.attempt.events import (
+    AttemptSettled,
+    AttemptStarted,
+    EntriesLinked,
+    IntervalOpened,
+)
 from pi_workflows.domain.fact import Stored
 from pi_workflows.domain.rows import AttemptChange, ClosedInterval
 from pi_workflows.domain.run.events import RunEvent
@@ -22,6 +27,12 @@ def started(event: Stored, fact: AttemptStarted, db: Projection) -> None:
 def reopened(event: Stored, fact: IntervalOpened, db: Projection) -> None:
     """Insert a further active interval of a waiting attempt."""
     db.write(SQL["open_interval"], **fact.opened.columns())
+
+
+def linked(event: Stored, fact: EntriesLinked, db: Projection) -> None:
+    """Insert which entries of a session belong to an attempt."""
+    for entry in fact.entries:
+        db.write(SQL["link_entry"], **entry.columns())
 
 
 def settled(event: Stored, fact: AttemptSettled, db: Projection) -> None:

@@ -26,3 +26,7 @@ WHERE attempt_id = :attempt_id AND interval_number = :interval_number AND ended_
 
 -- name: insert_step
 INSERT INTO run_steps (run_id, step_index, attempt_id) VALUES (:run_id, :step_index, :attempt_id)
+
+-- name: link_entry
+INSERT INTO attempt_entries (attempt_id, role, segment_id, entry_id)
+VALUES (:attempt_id, :role, :segment_id, :entry_id)

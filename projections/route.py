@@ -14,6 +14,7 @@ from pi_workflows.base.sql import Projection
 from pi_workflows.domain.attempt.events import (
     AttemptSettled,
     AttemptStarted,
+    EntriesLinked,
     IntervalClosed,
     IntervalOpened,
     UpdateRecorded,
@@ -136,6 +137,7 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
         _row(AttemptSettled, attempts.settled, requests.consumed),
         _row(IntervalOpened, attempts.reopened),
         _row(IntervalClosed, *_RUN),
+        _row(EntriesLinked, attempts.linked),
         _row(UpdateRecorded, updates.recorded),
         _row(RequestSubmitted, *_RUN, requests.submitted),
         _row(RequestValidated, *_RUN, requests.changed),

@@ -10,6 +10,7 @@ from pi_workflows.base.errors import Corrupt
 from pi_workflows.domain.attempt.events import (
     AttemptSettled,
     AttemptStarted,
+    EntriesLinked,
     IntervalClosed,
     IntervalOpened,
     UpdateRecorded,
@@ -100,6 +101,7 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     AttemptSettled,
     IntervalOpened,
     IntervalClosed,
+    EntriesLinked,
     UpdateRecorded,
     RequestSubmitted,
     RequestValidated,

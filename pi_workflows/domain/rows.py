@@ -336,6 +336,15 @@ class SegmentRow(Row):
     finished_at: Integer | None
 
 
+class EntryLinkRow(Row):
+    """A row of `attempt_entries`."""
+
+    attempt_id: str
+    role: Literal["prompt", "response", "first", "last"]
+    segment_id: str
+    entry_id: str
+
+
 class MessageRow(Row):
     """A row of `workflow_messages`, as it is when the message is made."""
 

@@ -42,6 +42,9 @@ class StepRow(NamedTuple):
     status: Settled
     started_at: int | None
     finished_at: int | None
+    settings_scope_id: str | None
+    settings_change_number: int | None
+    settings_hash: bytes | None
     prompt_hash: bytes | None
     prompt_media: str | None
     prompt_bytes: int | None
@@ -58,6 +61,17 @@ class StepRow(NamedTuple):
     error_media: str | None
     error_bytes: int | None
     error_content: bytes | None
+    first_entry_id: str | None
+    last_entry_id: str | None
+    text_hash: bytes | None
+    text_media: str | None
+    text_bytes: int | None
+    text_content: bytes | None
+
+    @property
+    def text(self) -> Value | None:
+        """The account of the text that a model gave as the output."""
+        return Value.of(self.text_hash, self.text_media, self.text_bytes, self.text_content)
 
     @property
     def prompt(self) -> Value | None:
@@ -100,6 +114,17 @@ def step_item(read: Read, row: StepRow) -> dict[str, Json]:
         item["error"] = embedded(read, row.error)
     if row.receipt_hash is not None:
         item["action"] = embedded(read, row.receipt)
+    if row.settings_hash is not None:
+        item["settingsScopeId"] = row.settings_scope_id
+        item["settingsChangeNumber"] = row.settings_change_number
+        item["settingsHash"] = row.settings_hash.hex()
+    if row.text_hash is not None:
+        item["assistantMessage"] = embedded(read, row.text)
+    if row.first_entry_id is not None and row.last_entry_id is not None:
+        item["conversation"] = {
+            "firstEntryId": row.first_entry_id,
+            "lastEntryId": row.last_entry_id,
+        }
     return item
 
 

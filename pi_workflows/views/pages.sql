@@ -1,7 +1,7 @@
 -- name: steps
 -- A range of a run's steps with the values that they name; small values come along.
 SELECT a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.node_type, a.status,
-       a.started_at, a.finished_at,
+       a.started_at, a.finished_at, a.settings_scope_id, a.settings_change_number, a.settings_hash,
        a.prompt_hash, p.media_type, p.byte_length,
        CASE WHEN p.byte_length <= :carried_bytes THEN p.content END,
        a.output_hash, o.media_type, o.byte_length,
@@ -9,9 +9,16 @@ SELECT a.attempt_id, a.node_id, a.visit_number, a.attempt_number, a.node_type, a
        a.receipt_hash, c.media_type, c.byte_length,
        CASE WHEN c.byte_length <= :carried_bytes THEN c.content END,
        a.error_hash, e.media_type, e.byte_length,
-       CASE WHEN e.byte_length <= :carried_bytes THEN e.content END
+       CASE WHEN e.byte_length <= :carried_bytes THEN e.content END,
+       (SELECT entry_id FROM attempt_entries AS l WHERE l.attempt_id = a.attempt_id AND l.role = 'first'),
+       (SELECT entry_id FROM attempt_entries AS l WHERE l.attempt_id = a.attempt_id AND l.role = 'last'),
+       m.receipt_hash, g.media_type, g.byte_length,
+       CASE WHEN g.byte_length <= :carried_bytes THEN g.content END
 FROM run_steps AS t
 CROSS JOIN node_attempts AS a ON a.attempt_id = t.attempt_id
+LEFT JOIN interactive_requests AS q ON q.attempt_id = a.attempt_id AND q.kind = 'assistant'
+LEFT JOIN interactive_submissions AS m ON m.submission_id = q.accepted_submission_id
+LEFT JOIN blobs AS g ON g.blob_hash = m.receipt_hash
 LEFT JOIN blobs AS p ON p.blob_hash = a.prompt_hash
 LEFT JOIN blobs AS o ON o.blob_hash = a.output_hash
 LEFT JOIN blobs AS c ON c.blob_hash = a.receipt_hash

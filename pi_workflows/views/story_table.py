@@ -8,6 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 from pi_workflows.domain.attempt.events import (
     AttemptSettled,
     AttemptStarted,
+    EntriesLinked,
     IntervalClosed,
     IntervalOpened,
     UpdateRecorded,
@@ -134,6 +135,7 @@ QUIET: Final[frozenset[type[Event]]] = frozenset(
         UpdateRecorded,
         IntervalOpened,
         IntervalClosed,
+        EntriesLinked,
         MessageCancelled,
         SegmentOpened,
         SegmentCompleted,

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pi_workflows.base import ids
-from pi_workflows.domain.attempt.events import AttemptSettled, AttemptStarted, UpdateRecorded
+from pi_workflows.domain.attempt.events import (
+    AttemptSettled,
+    AttemptStarted,
+    EntriesLinked,
+    UpdateRecorded,
+)
 from pi_workflows.domain.fact import Event, Stored
 from pi_workflows.domain.follow_up.events import FollowUpEnded, FollowUpQueued
 from pi_workflows.domain.message.events import (
@@ -59,10 +64,19 @@ class Change:
         )
 
     @property
+    def has_capture(self) -> bool:
+        """Whether it concerns what was captured of a session."""
+        return self.flush is not None or bool(self.captures or self.ended)
+
+    @property
     def is_capture(self) -> bool:
         """Whether it concerns what was captured of a session alone."""
-        is_captured = self.flush is not None or bool(self.captures or self.ended)
-        return is_captured and not self.own
+        return self.has_capture and not self.own
+
+    @property
+    def has_links(self) -> bool:
+        """Whether entries of a session were found to belong to an attempt."""
+        return any(isinstance(fact, EntriesLinked) for fact in self.facts)
 
     @property
     def facts(self) -> tuple[Event, ...]:

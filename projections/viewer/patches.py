@@ -71,7 +71,7 @@ def deltas_of(change: Change, db: Projection) -> Iterator[Delta]:
         yield Delta("summary", "", _replaced(_summary(change)))
     if change.own:
         yield Delta("graph", "", _replaced(_graph(change)))
-    if change.settled:
+    if change.settled or change.has_links:
         yield Delta("replay", "steps:reload", _replaced(("/stepTotal",)))
     if change.own:
         yield Delta("timeline", "trace:tail", _newest(len(change.own)))
@@ -131,7 +131,7 @@ def _session(change: Change, db: Projection) -> Iterator[Delta]:
     flush = change.flush
     if change.captures:
         yield Delta("conversation", "binding", _whole("/session/binding"))
-    if change.is_capture:
+    if change.has_capture:
         yield Delta("conversation", "capture", _whole("/session/capture"))
     if change.captures or change.ended or (change.has_ended and _is_captured(change, db)):
         yield Delta("conversation", "integrity", _whole("/session/integrity"))

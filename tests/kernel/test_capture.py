@@ -13,6 +13,7 @@ from pi_workflows.base import ids
 from pi_workflows.base.errors import Corrupt, Outcome
 from pi_workflows.base.sql import Statement
 from pi_workflows.domain.fact import Command
+from pi_workflows.domain.message.turn import EndTurn
 from pi_workflows.domain.run.control import CancelRun
 from pi_workflows.domain.session.capture import CaptureCommand, EndCapture, RecordEvents
 from pi_workflows.domain.session.checkpoints import boundaries, state_at
@@ -25,7 +26,8 @@ from pi_workflows.store.inactive import open_inactive
 from pi_workflows.store.opening import FILE_NAME
 from pi_workflows.store.scratch import create_scratch
 from projections import route
-from tests.kernel.harness import Harness, begin, end, finish
+from tests.kernel import conversing
+from tests.kernel.harness import SESSION, Harness, begin, end, finish, report_branch, start_turn
 from tests.kernel.rebuilt import assert_rebuilds
 from tests.kernel.recording import (
     bind,
@@ -381,3 +383,30 @@ def test_a_journal_that_was_edited_gives_no_rows(tmp_path: Path, edit: str) -> N
     ):
         rebuild(source, target, route)
     assert (caught.value.reason_code, caught.value.field) == ("replay", "runs.run-1")
+
+
+def test_a_step_knows_its_part_of_the_session(tmp_path: Path) -> None:
+    """A capture for an attempt links its first and last entry, its message and its answer, once."""
+    bench = Harness(tmp_path / "state")
+    conversing.asked(bench)
+    key = ids.attempt_id("run-1", "plan", 1)
+    bench.do(report_branch(conversing.STEP, "entry-2"))
+    bench.do(start_turn(conversing.STEP))
+    bench.do(EndTurn("run-1", SESSION, conversing.STEP, "turn-1", "completed", "entry-3"))
+    bench.do(bind(key=key))
+    bench.do(entries([1, 2, 3, 4], key=key))
+    answer = bench.do(complete(4, 0, key=key))
+    assert [event.fact.type for event in answer.events] == [
+        "segment.completed",
+        "attempt.entries_linked",
+    ]
+    segment = ids.segment_id("run-1", key)
+    assert sorted(bench.dump("attempt_entries")) == [
+        (key, "first", segment, "entry-1"),
+        (key, "last", segment, "entry-4"),
+        (key, "prompt", segment, "entry-2"),
+        (key, "response", segment, "entry-3"),
+    ]
+    assert bench.answer(complete(4, 0, key=key)).events == ()
+    assert_rebuilds(bench.store)
+    bench.store.close()

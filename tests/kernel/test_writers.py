@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.effect.recovery import ResolveEffect
@@ -282,6 +283,16 @@ def segment_failed(bench: Harness) -> Order:
     return bench.order(recording.failed())
 
 
+def entries_linked(bench: Harness) -> Order:
+    """What was captured for a step is known to be the step's."""
+    conversing.asked(bench)
+    conversing.working(bench)
+    key = ids.attempt_id(RUN, "plan", 1)
+    bench.do(recording.bind(key=key))
+    bench.do(recording.entries([1, 2], key=key))
+    return bench.order(recording.complete(2, 0, key=key))
+
+
 WRITERS: Final[dict[str, Scene]] = {
     "run.queued": queued,
     "lease.claimed": claimed,
@@ -316,6 +327,7 @@ WRITERS: Final[dict[str, Scene]] = {
     "segment.opened": segment_opened,
     "segment.completed": segment_completed,
     "segment.failed": segment_failed,
+    "attempt.entries_linked": entries_linked,
     **conversing.SCENES,
     **deciding.SCENES,
     **preferring.SCENES,

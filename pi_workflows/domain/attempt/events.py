@@ -9,6 +9,7 @@ from pi_workflows.domain.rows import (
     AttemptChange,
     AttemptRow,
     ClosedInterval,
+    EntryLinkRow,
     IntervalRow,
     RequestChange,
     UpdateRow,
@@ -65,3 +66,12 @@ class IntervalClosed(RunEvent):
     type: ClassVar[str] = "attempt.interval_closed"
 
     cause: CloseCause
+
+
+class EntriesLinked(Event):
+    """A capture of the attempt ended: these entries of the session belong to it."""
+
+    type: ClassVar[str] = "attempt.entries_linked"
+
+    run_id: str
+    entries: tuple[EntryLinkRow, ...]

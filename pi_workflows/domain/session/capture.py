@@ -26,6 +26,7 @@ from pi_workflows.domain.rows import SegmentEnd, SegmentRow, SegmentStatus
 from pi_workflows.domain.run.state import run_state
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 from pi_workflows.domain.session.journal import EntryRow, EventRow, Flush
+from pi_workflows.domain.session.links import linked
 from pi_workflows.domain.session.records import NewEntry, NewEvent
 
 SQL: Final = load(__package__, "reads.sql")
@@ -110,6 +111,7 @@ class EndCapture(CaptureCommand):
 class SegmentState(NamedTuple):
     """A capture as the decisions about it need it."""
 
+    attempt_id: str | None
     binding_hash: bytes | None
     status: SegmentStatus
     entry_count: int
@@ -291,7 +293,10 @@ def end_capture(command: EndCapture, context: Context, read: Read) -> Decided:
     else:
         event = SegmentFailed(run_id=command.run_id, segment=end)
     blobs = (failure,) if failure is not None else ()
-    return Decided(drafts=(command.draft(event),), blobs=blobs, receipt=receipt)
+    drafts = [command.draft(event)]
+    if segment.attempt_id is not None:
+        drafts += linked(read, command.run_id, command.segment_id, segment.attempt_id)
+    return Decided(drafts=tuple(drafts), blobs=blobs, receipt=receipt)
 
 
 def _segment(read: Read, command: CaptureCommand) -> SegmentState:

@@ -1,6 +1,6 @@
 -- name: segment
 -- A capture as the decisions about it need it.
-SELECT binding_hash, status, entry_count, event_count, failure_hash
+SELECT attempt_id, binding_hash, status, entry_count, event_count, failure_hash
 FROM session_segments WHERE segment_id = :segment_id
 
 -- name: totals
