@@ -25,9 +25,9 @@ def stopped(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a backup of twelve runs of every kind, which nobody may change."""
-    directory = tmp_path_factory.mktemp("twelve")
+def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a backup of runs of every kind, which nobody may change."""
+    directory = tmp_path_factory.mktemp("every_kind")
     made = population(directory)
     file = directory / "backup.sqlite"
     backup(made.store, file)

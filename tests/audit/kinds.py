@@ -10,6 +10,7 @@ from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.claim import ClaimRun, FailLaunch
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.state import run_state
+from tests.audit.conversations import abandoned, conversed, talking
 from tests.audit.lives import Life, Steps
 from tests.kernel.moves import persons_move, runner_move
 
@@ -314,7 +315,7 @@ def walked(life: Life) -> Steps:
             yield state.available_at
 
 
-# What an audit has to tell apart; twelve runs hold all of it, with their ancestors.
+# What an audit has to tell apart; fifteen runs hold all of it, with their ancestors.
 KINDS: Final[dict[str, Script]] = {
     "answered": answered,
     "failed": failed,
@@ -326,6 +327,9 @@ KINDS: Final[dict[str, Script]] = {
     "noProgress": no_progress,
     "ambiguous": ambiguous,
     "sourceChanged": source_changed,
+    "conversed": conversed,
+    "abandoned": abandoned,
+    "talking": talking,
 }
 MORE_KINDS: Final[dict[str, Script]] = {
     "completed": completed,

@@ -32,8 +32,8 @@ from pi_workflows.store import volatile
 from pi_workflows.store.records import ClientKey, Permit
 from pi_workflows.store.transaction import Transaction
 from pi_workflows.store.volatile import NewWorker, WorkerEnd
-from tests.kernel.harness import Harness
-from tests.kernel.workflows import WORKFLOWS
+from tests.kernel.harness import Harness, definition
+from tests.kernel.workflows import WORKFLOWS, agent, retry, speaker
 
 Told: TypeAlias = Callable[[Sequence[Stored]], None]
 Steps: TypeAlias = Generator[int]
@@ -60,7 +60,23 @@ def _shipping() -> Blob:
     return Blob.json({**document, "edges": [*ways]})
 
 
-_DEFINITIONS: Final = {**WORKFLOWS, "shipping": _shipping()}
+_DEFINITIONS: Final = {
+    **WORKFLOWS,
+    "shipping": _shipping(),
+    "talking": definition(
+        {
+            "plan": agent(timeoutMs=5_000, retry=retry(0, 4)),
+            "told": {"type": "notify", "notifyKind": "progress"},
+            "say": speaker(80),
+            "done": {},
+        },
+        [
+            {"from": "plan", "to": "told"},
+            {"from": "told", "to": "say"},
+            {"from": "say", "to": "done"},
+        ],
+    ),
+}
 
 
 class Life:
@@ -144,7 +160,7 @@ class Life:
         identity = ClientIdentity(key, operation)
         actor = Actor("control", "client-1")
         order = self.bench.order(command, name=operation, actor=actor, identity=identity)
-        answer = self._submit(order)
+        answer = self.submit(order)
         assert answer.code == code, (self.run_id, command, answer.code, answer.error)
         return answer
 
@@ -175,7 +191,7 @@ class Life:
         claim = self.bench.order(
             ClaimRun(self.run_id), name="run.claim", actor=Actor("host", self.bench.host.host_id)
         )
-        lease = self._submit(claim).events[0].fact.lease
+        lease = self.submit(claim).events[0].fact.lease
         assert lease is not None
         host_id = self.bench.host.host_id
         resource_id = ids.resource_id("run", self.run_id)
@@ -207,7 +223,7 @@ class Life:
 
     def system(self, command: Command, name: str = "run.runner_ended") -> None:
         """Let the server itself decide something."""
-        answer = self._submit(self.bench.order(command, name=name, actor=Actor("system")))
+        answer = self.submit(self.bench.order(command, name=name, actor=Actor("system")))
         assert answer.error is None, (command, answer.code)
 
     def lose(self, *, is_counted: bool = True) -> None:
@@ -230,7 +246,7 @@ class Life:
         order = self.bench.order(
             *commands, name="run.propose", permit=self.permit, identity=identity
         )
-        answer = self._submit(order)
+        answer = self.submit(order)
         assert answer.code == code, (self.run_id, commands, answer.code, answer.error)
         return answer
 
@@ -357,10 +373,12 @@ class Life:
         """Keep how long the node's open interval has been active, as the server does."""
         now_ms = self.bench.clock.now_ms()
         attempt_id = self.attempt_id(node)
+        rows = self.bench.dump("attempt_active_intervals")
+        number = sum(row[0] == attempt_id for row in rows)
 
         def keep(tx: Transaction) -> None:
             volatile.sample_active_time(
-                tx, attempt_id, 1, observed_at_ms=now_ms, elapsed_ms=elapsed_ms
+                tx, attempt_id, number, observed_at_ms=now_ms, elapsed_ms=elapsed_ms
             )
 
         self.bench.kernel.commit((Chore(keep),), now_ms)
@@ -369,7 +387,7 @@ class Life:
         """Take in that the server is gone, and with it every claim."""
         self.permit = self._worker = None
 
-    def _submit(self, order: Order) -> Answer:
+    def submit(self, order: Order) -> Answer:
         """Commit an order and learn from it."""
         answer = self.bench.submit(order)
         self._learn(answer)

@@ -20,7 +20,7 @@ from tests.kernel.harness import Harness
 from tests.kernel.recovery import recover
 
 SEED: Final = 20_260
-RUNS_MIN: Final = 12
+RUNS_MIN: Final = 15
 """Every kind once, with the runs that they restart."""
 
 After: TypeAlias = "Callable[[Population, Sequence[tuple[int, Stored]]], None]"
@@ -87,7 +87,7 @@ def population(
 
     Args:
         directory: Where the state directory is made.
-        runs: How many; 12 hold every kind and have small values only.
+        runs: How many; 15 hold every kind and have small values only.
         seed: Of everything that varies.
         after: Called after each commit with what there is, the events that it appended and their
             numbers.

@@ -55,12 +55,12 @@ def run_ids(file: Path) -> list[str]:
 
 
 @pytest.fixture
-def capsule(twelve: Path, tmp_path: Path) -> Path:
+def capsule(every_kind: Path, tmp_path: Path) -> Path:
     """Return a capsule of the longest of a chain of restarts."""
-    with reading(twelve) as connection:
+    with reading(every_kind) as connection:
         ((run_id,),) = connection.execute("SELECT run_id FROM runs WHERE restart_number = 2")
     file = tmp_path / "capsule.sqlite"
-    write_capsule(twelve, file, live_directory=None, run_id=str(run_id))
+    write_capsule(every_kind, file, live_directory=None, run_id=str(run_id))
     return file
 
 
@@ -71,24 +71,24 @@ def violations(file: Path) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_a_capsule_says_what_its_source_says(twelve: Path, tmp_path: Path) -> None:
+def test_a_capsule_says_what_its_source_says(every_kind: Path, tmp_path: Path) -> None:
     """Of every run: it verifies clean, rebuilds identical, and tells and shows the same."""
-    for number, run_id in enumerate(run_ids(twelve)):
+    for number, run_id in enumerate(run_ids(every_kind)):
         file = tmp_path / f"{number}.sqlite"
-        written = write_capsule(twelve, file, live_directory=None, run_id=run_id)
+        written = write_capsule(every_kind, file, live_directory=None, run_id=run_id)
         assert written.verification.violations == ()
         assert written.left_out == {}
         assert violations(file) == {}
         assert rebuild_file(file, live_directory=None).is_identical
         for member in written.run_ids:
             assert explain_file(file, live_directory=None, run_id=member) == explain_file(
-                twelve, live_directory=None, run_id=member
+                every_kind, live_directory=None, run_id=member
             )
         with reading(file) as connection:
             ((last,),) = connection.execute("SELECT max(event_seq) FROM events")
         assert isinstance(last, int)
         with (
-            view_at(twelve, live_directory=None, event_seq=last, run_id=run_id) as there,
+            view_at(every_kind, live_directory=None, event_seq=last, run_id=run_id) as there,
             view_at(file, live_directory=None, event_seq=last, run_id=run_id) as here,
         ):
             assert here.content == there.content
@@ -104,10 +104,10 @@ def test_a_capsule_says_what_its_source_says(twelve: Path, tmp_path: Path) -> No
         "DELETE FROM workflow_host_state",
     ],
 )
-def test_what_is_broken_is_handed_on(twelve: Path, tmp_path: Path, damage: str) -> None:
+def test_what_is_broken_is_handed_on(every_kind: Path, tmp_path: Path, damage: str) -> None:
     """A capsule of a damaged run is written as it stands, with its violations and no new ones."""
     broken = tmp_path / "broken.sqlite"
-    broken.write_bytes(twelve.read_bytes())
+    broken.write_bytes(every_kind.read_bytes())
     with closing(connect(str(broken))) as connection:
         connection.pragma("ignore_check_constraints", 1)
         connection.execute(damage)
@@ -126,9 +126,9 @@ def test_what_is_broken_is_handed_on(twelve: Path, tmp_path: Path, damage: str) 
     assert found or damage.endswith("workflow_host_state")
 
 
-def test_every_value_of_a_copied_row_is_copied(twelve: Path) -> None:
+def test_every_value_of_a_copied_row_is_copied(every_kind: Path) -> None:
     """The statement that copies values looks at each foreign key to them that the schema has."""
-    with reading(twelve) as connection:
+    with reading(every_kind) as connection:
         keys = {
             (table, str(key[3]))
             for table in tables(connection)
@@ -142,9 +142,9 @@ def test_every_value_of_a_copied_row_is_copied(twelve: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_capsule_holds_one_tree_and_nothing_else(twelve: Path, tmp_path: Path) -> None:
+def test_a_capsule_holds_one_tree_and_nothing_else(every_kind: Path, tmp_path: Path) -> None:
     """Each row stands in its source as it is, no value is there unused, and no other run's name."""
-    with reading(twelve) as connection:
+    with reading(every_kind) as connection:
         names = {
             str(name): str(root)
             for name, root in connection.execute(
@@ -157,7 +157,7 @@ def test_a_capsule_holds_one_tree_and_nothing_else(twelve: Path, tmp_path: Path)
         sources = {table: rows(connection, table) for table in tables(connection)}
     for number, root in enumerate(sorted(set(names.values()))):
         file = tmp_path / f"{number}.sqlite"
-        write_capsule(twelve, file, live_directory=None, run_id=root)
+        write_capsule(every_kind, file, live_directory=None, run_id=root)
         strangers = {name for name, of in names.items() if of != root}
         with reading(file) as connection:
             held = {table: rows(connection, table) for table in tables(connection)}
@@ -273,25 +273,27 @@ def test_a_forged_log_is_refused(capsule: Path, forgery: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
-def test_no_capsule_becomes_a_part_of_a_database(twelve: Path, tmp_path: Path, suffix: str) -> None:
+def test_no_capsule_becomes_a_part_of_a_database(
+    every_kind: Path, tmp_path: Path, suffix: str
+) -> None:
     """A name that SQLite would read with a file beside it is refused, and nothing is written."""
     beside = tmp_path / "own.sqlite"
     beside.write_bytes(b"somebody's")
     with pytest.raises(PayloadInvalid) as caught:
         write_capsule(
-            twelve,
+            every_kind,
             tmp_path / f"own.sqlite{suffix}",
             live_directory=None,
-            run_id=run_ids(twelve)[0],
+            run_id=run_ids(every_kind)[0],
         )
     assert caught.value.reason_code == "targetUnusable"
     assert list(tmp_path.iterdir()) == [beside]
 
 
-def test_a_target_that_exists_is_no_damage(twelve: Path, tmp_path: Path) -> None:
+def test_a_target_that_exists_is_no_damage(every_kind: Path, tmp_path: Path) -> None:
     """What is wrong with the target is said of the target, and the source is not blamed."""
     taken = tmp_path / "taken.sqlite"
     taken.write_bytes(b"somebody's")
     with pytest.raises(PayloadInvalid) as caught:
-        write_capsule(twelve, taken, live_directory=None, run_id=run_ids(twelve)[0])
+        write_capsule(every_kind, taken, live_directory=None, run_id=run_ids(every_kind)[0])
     assert (caught.value.reason_code, taken.read_bytes()) == ("targetExists", b"somebody's")

@@ -16,13 +16,13 @@ from tests.views.test_story_machine import parts_ms
 _RUNS = Statement("runs", "SELECT run_id FROM runs ORDER BY run_id")
 
 
-def test_every_run_of_a_backup_explains_itself(twelve: Path) -> None:
+def test_every_run_of_a_backup_explains_itself(every_kind: Path) -> None:
     """Runs of every kind have a story that begins with who asked, and whose times add up."""
-    with open_inactive(twelve, live_directory=None) as read:
+    with open_inactive(every_kind, live_directory=None) as read:
         run_ids = list(read.each(_run_id, _RUNS))
     assert len(run_ids) >= 12
     for run_id in run_ids:
-        told = explain_file(twelve, live_directory=None, run_id=run_id)
+        told = explain_file(every_kind, live_directory=None, run_id=run_id)
         assert told.sentences[0].type == "run.queued"
         assert parts_ms(told.totals) == told.totals.wall_ms
         if told.status in ("completed", "failed", "timed_out", "cancelled"):

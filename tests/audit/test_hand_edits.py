@@ -26,6 +26,8 @@ _OF_RESOURCE: Final = (
     "SELECT run_id FROM runs WHERE resource_id IN ("
     "SELECT t.resource_id UNION SELECT source_resource_id FROM effects"
     " WHERE resource_id = t.resource_id)"
+    " UNION SELECT run_id FROM workflow_messages WHERE resource_id = t.resource_id"
+    " UNION SELECT run_id FROM workflow_follow_ups WHERE resource_id = t.resource_id"
 )
 _OF_EFFECT: Final = (
     "SELECT run_id FROM runs AS r JOIN effects AS e ON e.source_resource_id = r.resource_id"
@@ -40,7 +42,11 @@ OWNERS: Final[dict[str, str]] = {
     "event_blobs": "SELECT r.run_id FROM events AS e LEFT JOIN effects AS f"
     " ON f.resource_id = e.resource_id JOIN runs AS r"
     " ON r.resource_id = coalesce(f.source_resource_id, e.resource_id)"
-    " WHERE e.event_seq = t.event_seq",
+    " WHERE e.event_seq = t.event_seq"
+    " UNION SELECT m.run_id FROM events AS e JOIN workflow_messages AS m"
+    " ON m.resource_id = e.resource_id WHERE e.event_seq = t.event_seq"
+    " UNION SELECT f.run_id FROM events AS e JOIN workflow_follow_ups AS f"
+    " ON f.resource_id = e.resource_id WHERE e.event_seq = t.event_seq",
     "interactive_requests": _OWN,
     "interactive_submissions": "SELECT run_id FROM interactive_requests"
     " WHERE request_id = t.request_id",
@@ -53,6 +59,9 @@ OWNERS: Final[dict[str, str]] = {
     "attempt_active_intervals": _OF_ATTEMPT,
     "run_steps": _OWN,
     "workflow_updates": _OWN,
+    "workflow_messages": _OWN,
+    "workflow_turns": _OWN,
+    "workflow_follow_ups": _OWN,
     "effects": _OF_EFFECT,
     "effect_attempts": _OF_EFFECT,
     "viewer_runs": _OWN,
@@ -69,10 +78,11 @@ PROCESS_LOCAL: Final = {
         "expires_at",
     )
 }
-# The last sample of an interval that is open is one, too; of a closed one it is the end.
+# The last sample of an interval or a turn that is open is one, too; of a closed one it is the end.
 _ROWS: Final = {
     ("attempt_active_intervals", "observed_at"): "ended_at IS NOT NULL",
     ("attempt_active_intervals", "elapsed_ms"): "ended_at IS NOT NULL",
+    ("workflow_turns", "active_elapsed_ms"): "ended_at IS NOT NULL",
 }
 
 
@@ -88,10 +98,10 @@ COLUMNS: Final = [(table, column) for table in OWNERS for column in columns(tabl
 
 
 @pytest.fixture(scope="module")
-def copied(twelve: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copied(every_kind: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file that each test changes and puts back."""
     file = tmp_path_factory.mktemp("edits") / "edited.sqlite"
-    file.write_bytes(twelve.read_bytes())
+    file.write_bytes(every_kind.read_bytes())
     return file
 
 
@@ -162,9 +172,9 @@ def _strange(kind: str, before: SqlValue) -> Iterator[SqlValue]:
         yield None
 
 
-def test_no_table_is_left_out(twelve: Path) -> None:
+def test_no_table_is_left_out(every_kind: Path) -> None:
     """Every table that the log gives, and that a run has rows of today, is edited here."""
-    with closing(connect(str(twelve), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+    with closing(connect(str(every_kind), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
         filled = {
             table
             for table in COMPARED

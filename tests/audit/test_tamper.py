@@ -112,10 +112,10 @@ class Flip(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def small(twelve: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(every_kind: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the backup with pages that are as full as they can be."""
     file = tmp_path_factory.mktemp("small") / "small.sqlite"
-    file.write_bytes(twelve.read_bytes())
+    file.write_bytes(every_kind.read_bytes())
     with closing(connect(str(file))) as connection:
         connection.pragma("page_size", PAGE_BYTES)
         connection.execute("VACUUM")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pi_workflows.base import ids
@@ -118,11 +118,13 @@ class Harness:
         clock: The only time there is.
         store: The open database.
         kernel: The kernel over it.
+        heard: Told of each order that was submitted by itself, and of its answer.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.clock = FixedClock()
+        self.heard: Callable[[Order, Answer], None] | None = None
         self._count = 0
         self._opened = 0
         self.reopen()
@@ -141,7 +143,10 @@ class Harness:
 
     def submit(self, order: Order) -> Result:
         """Commit one order in a group of its own."""
-        return self.kernel.commit((order,), self.clock.now_ms())[0]
+        result = self.kernel.commit((order,), self.clock.now_ms())[0]
+        if self.heard is not None and isinstance(result, Answer):
+            self.heard(order, result)
+        return result
 
     def order(self, *commands: Command, permit: Permit | None = None, **kwargs: object) -> Order:
         """Return an order by a control client, or by the runner that has a permit."""

@@ -9,6 +9,7 @@ from pi_workflows.base.blob import Blob
 from pi_workflows.base.sql import Statement
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.message.branch import ReportBranch
+from pi_workflows.domain.message.recovery import StopRecovery
 from pi_workflows.domain.message.state import TurnState, message_state, open_turn
 from pi_workflows.domain.message.terminal import TellEnd
 from pi_workflows.domain.message.turn import EndTurn, StartTurn
@@ -164,9 +165,12 @@ def _after_end(read: Snapshot, state: RunState, key: str, choose: Choose) -> Com
     if known is None:
         return TellEnd(state.run_id)
     turn = open_turn(read, session)
+    is_stopped = message_state(read, known).recovery_stop is not None
     if turn is not None and turn.run_id == state.run_id:
+        if not is_stopped and choose(range(4)) == 0:
+            return StopRecovery(state.run_id, known, "timed_out")
         return _ended(turn, choose)
     has_turn = read.one(str, _TURN, message_id=known) is not None
-    if turn is not None or has_turn or message_state(read, known).recovery_stop is not None:
+    if turn is not None or has_turn or is_stopped:
         return None
     return StartTurn(state.run_id, session, known, f"turn-{key}")

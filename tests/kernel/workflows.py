@@ -6,6 +6,7 @@ from typing import Final
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
+from tests.kernel.compositions import included
 from tests.kernel.harness import LINE, definition
 
 _GATE: Final[dict[str, Json]] = {"type": "checkpoint", "timeoutMs": 0}
@@ -23,7 +24,7 @@ ROUTES: Final = ("a", "b", "c")
 """What outputs name; the definitions have no case for the last."""
 
 
-def _retry(delay_ms: int, attempts: int = 3) -> Json:
+def retry(delay_ms: int, attempts: int = 3) -> Json:
     """Return a policy that tries again after failures and timeouts."""
     return {
         "maxAttempts": attempts,
@@ -83,11 +84,11 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         max_steps=5,
     ),
     "retried": definition(
-        {"one": {"retry": _retry(0), "timeoutMs": 1_000}, "done": {}, "late": {}},
+        {"one": {"retry": retry(0), "timeoutMs": 1_000}, "done": {}, "late": {}},
         [_switch("one", _ROUTED, "$result.outcome")],
     ),
     "delayed": definition(
-        {"one": {"retry": _retry(2_000), "timeoutMs": None}, "two": {}},
+        {"one": {"retry": retry(2_000), "timeoutMs": None}, "two": {}},
         [{"from": "one", "to": "two"}],
     ),
     "gate": definition(
@@ -96,12 +97,12 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         max_steps=9,
     ),
     "idempotent": definition(
-        {"deploy": _action("idempotent", _retry(0, 2)), "done": {}},
+        {"deploy": _action("idempotent", retry(0, 2)), "done": {}},
         [_switch("deploy", {"a": "done", "b": "deploy"})],
         max_steps=8,
     ),
     "slow": definition(
-        {"deploy": _action("idempotent", _retry(1_000, 2)), "done": {}, "late": {}},
+        {"deploy": _action("idempotent", retry(1_000, 2)), "done": {}, "late": {}},
         [_switch("deploy", _ROUTED, "$result.outcome")],
     ),
     "manual": definition(
@@ -111,7 +112,7 @@ WORKFLOWS: Final[dict[str, Blob]] = {
     "approved": definition(
         {
             "gate": _person({"timeoutMs": 4_000, "defaultResponse": {"choice": "a"}}),
-            "deploy": {**_action("idempotent", _retry(0, 2)), "approvedBy": "gate"},
+            "deploy": {**_action("idempotent", retry(0, 2)), "approvedBy": "gate"},
             "done": {},
         },
         [
@@ -125,12 +126,13 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         [_switch("gate", _ROUTED, "$result.outcome")],
     ),
     "talk": TALK,
+    "included": included(),
     "mixed": definition(
         {
             "plan": {},
             "deploy": _action("manual"),
             "gate": _GATE,
-            "publish": {**_action("idempotent", _retry(0)), "timeoutMs": 0},
+            "publish": {**_action("idempotent", retry(0)), "timeoutMs": 0},
         },
         [
             {"from": "plan", "to": "deploy"},

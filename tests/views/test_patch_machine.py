@@ -20,32 +20,41 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
+from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.events import EVENTS
 from pi_workflows.domain.fact import Command
 from pi_workflows.domain.failure import Failure
+from pi_workflows.domain.follow_up.queue import QueueFollowUp, RemoveFollowUp
+from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.domain.run.claim import FailLaunch
-from pi_workflows.domain.run.control import PauseRun, ResumeRun
-from pi_workflows.domain.run.state import open_attempt, run_state
+from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
+from pi_workflows.domain.run.state import open_attempt, pending_request, run_state
 from pi_workflows.domain.session.capture import RecordEvents
 from pi_workflows.kernel.order import Answer, Order
 from pi_workflows.store.snapshot import Snapshot
 from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.run_patch import run_patch
 from pi_workflows.views.run_view import run_view
+from tests.kernel import preferring
+from tests.kernel.harness import SESSION
 from tests.kernel.recording import bind, complete, conversation, entries, failed
 from tests.kernel.recovery import recover
 from tests.kernel.test_machine import Machine
 from tests.kernel.workflows import WORKFLOWS
 from tests.views.following import Follower, decoded
 
+PREFERRING: Final = "preferring"
 PAIRS: Final = 8
 CHAINS: Final = 2
 FRAMES: Final = 6
 # How often somebody looks between two moves.
 LOOKS: Final = 0.04
+# How often somebody else acts between two moves; of those who would cancel, how many do.
+INTERFERED: Final = 0.08
+CANCELLED: Final = 0.2
 # How many commands a run has behind it: at times almost as many as patches are kept.
 AGES: Final = (*[0] * 11, VIEW_REVISIONS_KEPT - 20)
 _IS_SOAK: Final = settings.get_current_profile_name() == "soak"
@@ -138,10 +147,13 @@ class PatchMachine(Machine):
 
     # --- what happens besides --------------------------------------------------------------------
 
-    @initialize(name=st.sampled_from(sorted(WORKFLOWS)), age=st.sampled_from(AGES))
+    @initialize(name=st.sampled_from((PREFERRING, *sorted(WORKFLOWS))), age=st.sampled_from(AGES))
     def begin(self, name: str, age: int) -> None:
         """There is a run from the start, whose window of patches may be almost full."""
-        self.ask(self.bench.start("run-1", WORKFLOWS[name]))
+        if name == PREFERRING:
+            self.prefer()
+            return
+        self.ask(self.bench.start("run-1", WORKFLOWS[name], session=SESSION))
         for number in range(age):
             self.bench.do(ResumeRun("run-1") if number % 2 else PauseRun("run-1"))
 
@@ -154,12 +166,16 @@ class PatchMachine(Machine):
         for _ in range(moves):
             if chance.random() < LOOKS:
                 self.patches_lead_to_the_view()
+            if chance.random() < INTERFERED:
+                self.interfere(run_id, chance)
             if self.move(run_id, chance.choice) or self.help(run_id, chance.choice):
                 continue
             state = self.look(partial(run_state, run_id=run_id))
             if state.is_terminal:
                 run_id = f"run-{len(self.runs) + 10}"
-                self.ask(self.bench.start(run_id, WORKFLOWS[chance.choice(sorted(WORKFLOWS))]))
+                workflow = WORKFLOWS[chance.choice(sorted(WORKFLOWS))]
+                session = chance.choice((None, f"session-of-{run_id}"))
+                self.ask(self.bench.start(run_id, workflow, session=session))
             else:
                 self.bench.clock.advance_ms(max(1, state.available_at - self.bench.clock.now_ms()))
 
@@ -172,6 +188,37 @@ class PatchMachine(Machine):
     def work_more(self, data: st.DataObject, moves: int) -> None:
         """As `work`."""
         self.work(data, moves)
+
+    def prefer(self) -> None:
+        """A run with settings is changed under its runner, and cancelled."""
+        self.bench.heard = self.hear
+        self.commit(preferring.outdated(self.bench))
+        self.bench.heard = None
+        self.ask(CancelRun("run-1"))
+
+    def hear(self, order: Order, answer: Answer) -> None:
+        """Take in what was not committed by the machine itself."""
+        self.tally.commands += 1
+        self.learn(order, answer)
+        self.note(answer)
+
+    def interfere(self, run_id: str, chance: random.Random) -> None:
+        """Queue a prompt behind a run, take one back, answer in somebody's place, or cancel it."""
+        name = chance.choice("abc")
+        request = self.look(partial(pending_request, run_id=run_id))
+        match chance.choice(("queue", "queue", "remove", "answer", "answer", "cancel")):
+            case "queue":
+                self.ask(QueueFollowUp(run_id, name, Blob.text(f"Then do {name}.")))
+            case "remove":
+                self.ask(RemoveFollowUp(run_id, ids.follow_up_id(run_id, name)))
+            case "answer" if request is not None:
+                self.count += 1
+                key, value = f"presumed-{self.count}", Blob.json({"route": "a"})
+                self.ask(AnswerCheckpoint(run_id, request.request_id, None, key, key, value))
+            case "cancel" if chance.random() < CANCELLED:
+                self.ask(CancelRun(run_id))
+            case _:
+                pass
 
     @rule(
         launches=st.integers(0, 3), code=st.sampled_from(("workflowSourceChanged", "importError"))
