@@ -43,8 +43,17 @@ RING = definition(
 )
 # Small whatever happens: projects, and what SQLite makes of a statement's own parts.
 _SCANNED = {"projects", "CONSTANT ROW", "p", "c"}
-# A count of everything is asked for by nobody who waits for a run.
-_COUNTED = {"state_counts", "server_counts", "count_runs"}
+# A bounded part of a statement, read from one end: a page of it, or one row.
+_BOUNDED = {("newest", "m"), ("unreported", "n")}
+# What is not over, one for each run or session at most: these indexes hold nothing else.
+_OPEN = {
+    "interactive_requests_pending",
+    "workflow_turns_open_session",
+    "attempt_active_intervals_open",
+}
+# A count of everything is asked for by nobody who waits for a run; a new server looks once what an
+# earlier one left.
+_COUNTED = {"state_counts", "server_counts", "count_runs", "untold_ends"}
 
 
 def scans(connection: apsw.Connection, text: str) -> list[str]:
@@ -58,7 +67,9 @@ def scans(connection: apsw.Connection, text: str) -> list[str]:
         for line in lines
         if line.startswith("SCAN")
         and "VIRTUAL TABLE" not in line
+        and "(subquery" not in line
         and line.split(maxsplit=1)[1].split(" USING ")[0] not in _SCANNED
+        and line.rsplit(maxsplit=1)[1] not in _OPEN
     ]
 
 
@@ -84,6 +95,8 @@ def test_no_view_scans_a_table() -> None:
     assert len(found) > 20
     assert {"known", "deltas", "trim", "session_run", "newest_runs"} <= found.keys()
     found.pop("last_event")  # from the end, one row
+    for name, part in _BOUNDED:
+        assert found.pop(name, [f"SCAN {part}"]) == [f"SCAN {part}"]
     assert {name for name, lines in found.items() if lines} <= _COUNTED
     assert scans(connection, "SELECT * FROM node_attempts")
     assert scans(connection, "SELECT run_id FROM runs WHERE title = :title")
