@@ -61,3 +61,47 @@ def composition(*, max_steps: int = 100, ship: int = 100, repair: int = 100) -> 
     blob = Blob.json(document)
     Snapshot.parse(blob.content)
     return blob
+
+
+def included() -> Blob:
+    """Return a workflow with a gate, which the run's workflow enters again and again.
+
+    Both have limits that are reached: outputs name the way at `$.route`.
+    """
+    gate: Json = {"type": "checkpoint", "timeoutMs": 0}
+    plain: Json = {"type": "compute", "timeoutMs": 900_000}
+    deploy: Json = {
+        "type": "action",
+        "timeoutMs": 900_000,
+        "actionForm": "function",
+        "effect": {"type": "deploy", "recovery": "idempotent"},
+    }
+    document: dict[str, Json] = {
+        "schema": "pi-workflows.definition-snapshot.v1",
+        "name": "sample",
+        "startAt": "part/one",
+        "maxSteps": 11,
+        "nodes": {"after": plain, "part/one": deploy, "part/gate": gate, "part/end": plain},
+        "edges": [
+            {"from": "part/end", "on": "$.route", "cases": {"a": "part/one", "b": "after"}},
+            {"from": "part/gate", "to": "part/one", "scope": "part"},
+            {
+                "from": "part/one",
+                "on": "$.route",
+                "cases": {"a": "part/end", "b": "part/gate"},
+                "scope": "part",
+            },
+        ],
+        "mounts": [
+            {
+                "path": "part",
+                "workflowName": "parting",
+                "startAt": "part/one",
+                "maxSteps": 4,
+                "exits": {"done": {"node": "part/end"}},
+            }
+        ],
+    }
+    blob = Blob.json(document)
+    Snapshot.parse(blob.content)
+    return blob

@@ -9,11 +9,14 @@ from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json, decode
 from pi_workflows.base.errors import NotFound
+from pi_workflows.definition.composition import exhausted
 from pi_workflows.definition.decision import DecisionPolicy
 from pi_workflows.definition.effects import effect_key
 from pi_workflows.definition.route import APPROVAL_STALE, End, route
 from pi_workflows.definition.snapshot import AssistantOutput, EffectPolicy, Node
+from pi_workflows.definition.snapshot import Snapshot as Definition
 from pi_workflows.domain.attempt.boundary import FinishAttempt, Requeue, StartAttempt, due_node
+from pi_workflows.domain.attempt.invocations import first_step
 from pi_workflows.domain.attempt.notice import Notify
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.attempt.question import WaitForInput
@@ -138,7 +141,7 @@ def _between(read: Snapshot, state: RunState) -> Command:
     steps = step.step_index + 1 if step is not None else 0
     if due is not None and due.delay_ms and state.available_at < _due_ms(read, state, due.delay_ms):
         return Requeue(state.run_id, due.delay_ms)
-    if due is not None and steps < snapshot.max_steps:
+    if due is not None and not _is_spent(read, state, snapshot, due.node_path, steps):
         node = snapshot.nodes[due.node_path]
         return StartAttempt(
             state.run_id,
@@ -165,6 +168,17 @@ def _between(read: Snapshot, state: RunState) -> Command:
     if isinstance(chosen, End) and chosen.outcome == "timed_out":
         return FinishRun(state.run_id, "timed_out", failure=_FAILED)
     return FinishRun(state.run_id, "failed", failure=_FAILED)
+
+
+def _is_spent(
+    read: Snapshot, state: RunState, definition: Definition, node_path: str, steps: int
+) -> bool:
+    """Whether a workflow around a node has taken all its steps."""
+
+    def taken(mount: str) -> int:
+        return steps - first_step(read, state.run_id, definition, mount)
+
+    return exhausted(definition, node_path, steps, taken) is not None
 
 
 def _due_ms(read: Snapshot, state: RunState, delay_ms: int) -> int:
