@@ -28,6 +28,9 @@ _MATRIX = {
     "run.resume": _RUN,
     "run.cancel": _RUN,
     "run.restart": _RUN,
+    "run.changeSettings": _RUN,
+    "followUp.queue": _RUN,
+    "followUp.remove": _RUN,
     "checkpoint.answer": _RUN,
     # The domain refuses whoever is not proved to be a person, and remembers that.
     "decision.answer": "control session human - -",

@@ -27,6 +27,8 @@ _FOUND_AGAIN = {
     Operation.INTERACTION_SUBMIT,
     Operation.INTERACTION_ASSISTANT,
 }
+# What is applied to settings that are there, before anything is remembered.
+_JUDGED_FIRST = {Operation.RUN_CHANGE_SETTINGS}
 
 
 @pytest.mark.parametrize("operation", list(PAYLOADS))
@@ -71,6 +73,9 @@ def test_who_may_ask_in_a_sessions_name(state_dir: Path, operation: Operation) -
             elif operation is Operation.SESSION_VIEW_CLEAR_TERMINAL:
                 assert reply.receipt == {"cleared": False}
                 assert bench.receipt_count() == receipts + 1
+            elif operation is Operation.FOLLOW_UP_QUEUE:
+                assert reply.outcome is Outcome.ACCEPTED
+                assert bench.receipt_count() == receipts + 1
             else:
                 # The domain has its word: the run has not ended, asks nothing and told nothing.
                 assert code(reply) in {
@@ -78,8 +83,10 @@ def test_who_may_ask_in_a_sessions_name(state_dir: Path, operation: Operation) -
                     "requestMissing",
                     "captureMissing",
                     "messageMissing",
+                    "settingsMissing",
+                    "followUpMissing",
                 }
-                is_remembered = operation not in _FOUND_AGAIN
+                is_remembered = operation not in _FOUND_AGAIN | _JUDGED_FIRST
                 assert bench.receipt_count() == receipts + is_remembered
 
     assert set(PAYLOADS) == {each for each, spec in OPERATIONS.items() if spec.is_session}
