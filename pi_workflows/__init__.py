@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from pi_workflows.authoring.policies import Effect, Retry, idempotent_effect, manual_effect
     from pi_workflows.authoring.routes import settings_route
     from pi_workflows.authoring.settings import SettingsChange, allow, workflow_settings
-    from pi_workflows.authoring.updates import Progress, Update
+    from pi_workflows.authoring.updates import Update
     from pi_workflows.authoring.workflow import Workflow
     from pi_workflows.base.canonical import Json
     from pi_workflows.base.errors import Problem, ProblemsFound
     from pi_workflows.definition.decision import Response
     from pi_workflows.definition.presentation import present
+    from pi_workflows.definition.progress import Progress
 
 __all__ = [
     "ActionContext",
@@ -105,7 +106,7 @@ _MODULES: Final = {
     "NodeResult": "authoring.context",
     "Problem": "base.errors",
     "ProblemsFound": "base.errors",
-    "Progress": "authoring.updates",
+    "Progress": "definition.progress",
     "Response": "definition.decision",
     "Retry": "authoring.policies",
     "SettingsChange": "authoring.settings",

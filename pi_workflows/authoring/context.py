@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from pi_workflows.authoring.updates import Progress, PublishedUpdate, Update, published
+from pi_workflows.authoring.updates import PublishedUpdate, Update, published
 from pi_workflows.base.errors import NotFound
+from pi_workflows.definition.progress import Progress
 
 if TYPE_CHECKING:
     from pi_workflows.authoring.nodes import Node

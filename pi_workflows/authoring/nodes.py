@@ -17,10 +17,11 @@ from pi_workflows.authoring.policies import (
     Retry,
     TimeLimit,
 )
-from pi_workflows.authoring.updates import Progress, Update
+from pi_workflows.authoring.updates import Update
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Problem
 from pi_workflows.definition.decision import DecisionPolicy
+from pi_workflows.definition.progress import Progress
 from pi_workflows.definition.snapshot import AssistantOutput, NoticeKind
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)

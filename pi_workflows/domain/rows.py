@@ -27,14 +27,9 @@ RequestStatus: TypeAlias = Literal["pending", "settled", "cancelled"]
 EffectStatus: TypeAlias = Literal[
     "pending", "applying", "applied", "rejected", "ambiguous", "cancelled"
 ]
-MessageKind: TypeAlias = Literal["step", "decision", "notification", "terminal", "followUp"]
-MessageStatus: TypeAlias = Literal["pending", "sent", "cancelled"]
-RecoveryStop: TypeAlias = Literal["cancelled", "timed_out", "interrupted"]
-TurnEnd: TypeAlias = Literal["completed", "aborted", "error", "lost"]
 Provenance: TypeAlias = Literal["human", "timeout_policy", "explicit_cancel", "expired_no_default"]
 CandidateOutcome: TypeAlias = Literal["won", "adopted", "already_resolved", "rejected"]
 FollowUpStatus: TypeAlias = Literal["queued", "removed", "cancelled"]
-SegmentStatus: TypeAlias = Literal["recording", "complete", "failed"]
 
 
 class Row(Fact):
@@ -316,87 +311,6 @@ class FollowUpChange(Row):
     reason_hash: str
 
 
-class SegmentRow(Row):
-    """A row of `session_segments`, as it is when the capture begins."""
-
-    segment_id: str
-    run_id: str
-    attempt_id: str | None
-    capture_key: str | None
-    session_id: str
-    resource_id: str
-    binding_hash: str | None
-    status: SegmentStatus
-    entry_count: Integer
-    event_count: Integer
-    entry_digest: str
-    event_digest: str
-    failure_hash: str | None
-    created_at: Integer
-    finished_at: Integer | None
-
-
-class EntryLinkRow(Row):
-    """A row of `attempt_entries`."""
-
-    attempt_id: str
-    role: Literal["prompt", "response", "first", "last"]
-    segment_id: str
-    entry_id: str
-
-
-class MessageRow(Row):
-    """A row of `workflow_messages`, as it is when the message is made."""
-
-    workflow_message_id: str
-    run_id: str
-    target_session_id: str
-    kind: MessageKind
-    source_id: str
-    content_hash: str
-    order_number: Integer
-    status: MessageStatus
-    pi_session_entry_id: str | None
-    recovery_stop: RecoveryStop | None
-    created_at: Integer
-    updated_at: Integer
-    resource_id: str
-
-
-class MessageChange(Row):
-    """Every column of `workflow_messages` that may change after the message was made."""
-
-    workflow_message_id: str
-    status: MessageStatus
-    pi_session_entry_id: str | None = None
-    recovery_stop: RecoveryStop | None = None
-
-
-class TurnRow(Row):
-    """A row of `workflow_turns`, as it is when the turn starts."""
-
-    workflow_turn_id: str
-    workflow_message_id: str
-    run_id: str
-    target_session_id: str
-    state: Literal["started"]
-    stop_reason: None
-    response_session_entry_id: None
-    active_elapsed_ms: Integer
-    started_at: Integer
-    ended_at: None
-
-
-class TurnEnded(Row):
-    """The end of a turn."""
-
-    workflow_turn_id: str
-    stop_reason: TurnEnd
-    response_session_entry_id: str | None
-    active_elapsed_ms: Integer
-    ended_at: Integer
-
-
 class EffectRow(Row):
     """A row of `effects`, as it is when the effect is reserved."""
 
@@ -471,17 +385,6 @@ class RequestChange(Row):
     accepted_submission_id: str | None = None
     settled_at: Integer | None = None
     consumed_at: Integer | None = None
-
-
-class SegmentEnd(Row):
-    """The end of a capture, with the numbers of what it holds."""
-
-    segment_id: str
-    status: Literal["complete", "failed"]
-    entry_count: Integer
-    event_count: Integer
-    failure_hash: str | None
-    finished_at: Integer
 
 
 class EffectChange(Row):

@@ -7,8 +7,9 @@ from typing import cast
 from pi_workflows.authoring.commands import ShellLine
 from pi_workflows.authoring.context import Context
 from pi_workflows.authoring.nodes import LineReader
-from pi_workflows.authoring.updates import Progress, Update
+from pi_workflows.authoring.updates import Update
 from pi_workflows.base.errors import Refused
+from pi_workflows.definition.progress import Progress
 from pi_workflows.runner.attempts import Attempt
 from pi_workflows.runner.calls import Calls, Returned
 from pi_workflows.runner.logs import Logs

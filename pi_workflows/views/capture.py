@@ -13,10 +13,10 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import CARRIED_BYTES_MAX, INLINE_BYTES_MAX, PAGE_BYTES_MAX
 from pi_workflows.base.sql import Read, load
-from pi_workflows.domain.rows import SegmentStatus
 from pi_workflows.domain.run.state import TERMINAL
 from pi_workflows.domain.session.checkpoints import state_at
 from pi_workflows.domain.session.records import stored_payload
+from pi_workflows.domain.session_rows import SegmentStatus
 from pi_workflows.views.content import stored_value
 from pi_workflows.views.facts import RunFacts
 from pi_workflows.views.page import Page, around, window

@@ -15,13 +15,8 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import NotFound
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.display import Display, Facts, RequestKind, display
-from pi_workflows.domain.rows import (
-    AttemptStatus,
-    MessageStatus,
-    QueueStatus,
-    RequestStatus,
-    RunStatus,
-)
+from pi_workflows.domain.rows import AttemptStatus, QueueStatus, RequestStatus, RunStatus
+from pi_workflows.domain.session_rows import MessageStatus
 from pi_workflows.protocol.runs import QueueItem
 
 SQL: Final = load(__package__, "facts.sql")

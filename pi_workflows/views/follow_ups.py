@@ -8,7 +8,8 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.limits import CARRIED_BYTES_MAX, INLINE_BYTES_MAX, PAGE_BYTES_MAX
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.fact import ActorType
-from pi_workflows.domain.rows import FollowUpStatus, MessageStatus
+from pi_workflows.domain.rows import FollowUpStatus
+from pi_workflows.domain.session_rows import MessageStatus
 from pi_workflows.views.page import Page, around, window
 from pi_workflows.views.value import Value, embedded
 

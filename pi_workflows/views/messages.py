@@ -12,7 +12,7 @@ from pi_workflows.base.limits import (
     PAGE_ITEMS_MAX,
 )
 from pi_workflows.base.sql import Read, load
-from pi_workflows.domain.rows import MessageKind, MessageStatus, RecoveryStop, TurnEnd
+from pi_workflows.domain.session_rows import MessageKind, MessageStatus, RecoveryStop, TurnEnd
 from pi_workflows.views.heads import json_list
 from pi_workflows.views.page import Page, around, window
 from pi_workflows.views.value import Value, embedded

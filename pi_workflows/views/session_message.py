@@ -12,7 +12,8 @@ from pi_workflows.base.limits import CARRIED_BYTES_MAX, FOLLOW_UPS_QUEUED_MAX, I
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.follow_up.state import eligible
 from pi_workflows.domain.message.state import TurnState, message_state
-from pi_workflows.domain.rows import MessageKind, MessageStatus, RunStatus
+from pi_workflows.domain.rows import RunStatus
+from pi_workflows.domain.session_rows import MessageKind, MessageStatus
 from pi_workflows.views.value import Value, embedded
 
 SQL: Final = load(__package__, "session_message.sql")

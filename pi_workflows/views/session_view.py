@@ -21,7 +21,8 @@ from pi_workflows.definition.snapshot import Snapshot
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.message.state import open_turn
 from pi_workflows.domain.message.turn import turn_document
-from pi_workflows.domain.rows import MessageStatus, RunStatus
+from pi_workflows.domain.rows import RunStatus
+from pi_workflows.domain.session_rows import MessageStatus
 from pi_workflows.views.content import stored_value
 from pi_workflows.views.facts import ProcessFacts, RunFacts, run_facts
 from pi_workflows.views.heads import node_heads

@@ -14,8 +14,8 @@ from pi_workflows.domain.message.events import (
     TurnStopped,
 )
 from pi_workflows.domain.request.events import RequestCancelled, RequestValidated
-from pi_workflows.domain.rows import RecoveryStop, TurnEnd
 from pi_workflows.domain.run.events import RunInteractionTimeoutStarted
+from pi_workflows.domain.session_rows import RecoveryStop, TurnEnd
 from pi_workflows.views.story_narrator import Attempt, Message, Narrator
 
 _STOPS: Final[Mapping[RecoveryStop, str]] = {

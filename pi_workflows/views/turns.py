@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from pi_workflows.base.sql import Read, load
-from pi_workflows.domain.rows import MessageKind
+from pi_workflows.domain.session_rows import MessageKind
 
 SQL: Final = load(__package__, "turns.sql")
 

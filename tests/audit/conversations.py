@@ -15,9 +15,9 @@ from pi_workflows.domain.message.terminal import TellEnd
 from pi_workflows.domain.message.turn import EndTurn, ResumeClock, StartTurn, SuspendClock
 from pi_workflows.domain.request.closing import ExpireRequest
 from pi_workflows.domain.request.submission import JudgeSubmission, SubmitCandidate, SubmitText
-from pi_workflows.domain.rows import TurnEnd
 from pi_workflows.domain.run.control import CancelRun, ResumeRun
 from pi_workflows.domain.run.state import pending_request
+from pi_workflows.domain.session_rows import TurnEnd
 from pi_workflows.kernel.order import Answer
 from tests.audit.lives import Life, Steps
 from tests.kernel.moves import runner_move

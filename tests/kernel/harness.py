@@ -22,10 +22,10 @@ from pi_workflows.domain.message.terminal import TellEnd
 from pi_workflows.domain.message.turn import EndTurn, StartTurn
 from pi_workflows.domain.request.closing import ExpireRequest
 from pi_workflows.domain.request.submission import JudgeSubmission, SubmitCandidate, SubmitText
-from pi_workflows.domain.rows import TurnEnd
 from pi_workflows.domain.run.claim import ClaimRun, MarkReady
 from pi_workflows.domain.run.ending import FinishRun
 from pi_workflows.domain.run.start import Source, StartRun
+from pi_workflows.domain.session_rows import TurnEnd
 from pi_workflows.kernel.dispatch import Host
 from pi_workflows.kernel.group import Kernel, Result
 from pi_workflows.kernel.order import (

@@ -16,7 +16,6 @@ from pi_workflows.domain.message.turn import EndTurn, StartTurn
 from pi_workflows.domain.request.closing import ExpireRequest
 from pi_workflows.domain.request.state import validating
 from pi_workflows.domain.request.submission import JudgeSubmission, SubmitCandidate, SubmitText
-from pi_workflows.domain.rows import TurnEnd
 from pi_workflows.domain.run.state import (
     PendingRequest,
     RunState,
@@ -24,6 +23,7 @@ from pi_workflows.domain.run.state import (
     pending_request,
     run_state,
 )
+from pi_workflows.domain.session_rows import TurnEnd
 from pi_workflows.store.snapshot import Snapshot
 
 Choose: TypeAlias = Callable[[Sequence[int]], int]

@@ -9,12 +9,12 @@ from pi_workflows.domain.rows import (
     AttemptChange,
     AttemptRow,
     ClosedInterval,
-    EntryLinkRow,
     IntervalRow,
     RequestChange,
     UpdateRow,
 )
 from pi_workflows.domain.run.events import RunEvent
+from pi_workflows.domain.session_rows import EntryLinkRow
 
 CloseCause: TypeAlias = Literal["turnEnded", "disconnected", "serverLost"]
 

@@ -10,7 +10,8 @@ from pi_workflows.domain.fact import ActorType, Draft
 from pi_workflows.domain.follow_up.events import FollowUpCancelled, FollowUpEnded, FollowUpRemoved
 from pi_workflows.domain.message import state as messages
 from pi_workflows.domain.message.state import MessageState
-from pi_workflows.domain.rows import FollowUpChange, FollowUpStatus, MessageKind, RunStatus
+from pi_workflows.domain.rows import FollowUpChange, FollowUpStatus, RunStatus
+from pi_workflows.domain.session_rows import MessageKind
 
 SQL: Final = load(__package__, "reads.sql")
 KIND: Final[MessageKind] = "followUp"

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Literal, TypeAlias
 
 from pi_workflows.domain.fact import Event
-from pi_workflows.domain.rows import MessageChange, MessageRow, MessageStatus, TurnEnded, TurnRow
+from pi_workflows.domain.session_rows import (
+    MessageChange,
+    MessageRow,
+    MessageStatus,
+    TurnEnded,
+    TurnRow,
+)
 
 StepReason: TypeAlias = Literal["initial", "resumed", "reminder"]
 

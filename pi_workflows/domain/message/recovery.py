@@ -14,7 +14,7 @@ from pi_workflows.base.sql import Read
 from pi_workflows.domain.fact import Command, Context, Decided
 from pi_workflows.domain.message.events import MessageRecoveryStopped
 from pi_workflows.domain.message.state import SQL, MessageState, message_state, open_turn
-from pi_workflows.domain.rows import RecoveryStop
+from pi_workflows.domain.session_rows import RecoveryStop
 
 
 @dataclass(frozen=True, slots=True)

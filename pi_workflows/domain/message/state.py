@@ -16,13 +16,13 @@ from pi_workflows.domain.message.events import (
     StepReason,
     TurnStopped,
 )
-from pi_workflows.domain.rows import (
+from pi_workflows.domain.rows import RunStatus
+from pi_workflows.domain.session_rows import (
     MessageChange,
     MessageKind,
     MessageRow,
     MessageStatus,
     RecoveryStop,
-    RunStatus,
     TurnEnd,
     TurnEnded,
 )

@@ -32,7 +32,7 @@ from pi_workflows.domain.message.state import (
 )
 from pi_workflows.domain.request.closing import MISSING_SUBMISSION, closed, spent
 from pi_workflows.domain.request.state import Asked, asked, validating
-from pi_workflows.domain.rows import IntervalRow, MessageChange, TurnEnd, TurnRow
+from pi_workflows.domain.rows import IntervalRow
 from pi_workflows.domain.run.control import paused
 from pi_workflows.domain.run.state import (
     OpenAttempt,
@@ -41,6 +41,7 @@ from pi_workflows.domain.run.state import (
     pending_request,
     run_state,
 )
+from pi_workflows.domain.session_rows import MessageChange, TurnEnd, TurnRow
 
 Ownership: TypeAlias = Literal["active", "settled", "absent"]
 _REPORTED: tuple[TurnEnd, ...] = ("completed", "aborted", "error")

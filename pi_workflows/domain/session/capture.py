@@ -22,12 +22,12 @@ from pi_workflows.base.errors import (
 )
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.fact import Command, Context, Decided, Draft, Event
-from pi_workflows.domain.rows import SegmentEnd, SegmentRow, SegmentStatus
 from pi_workflows.domain.run.state import run_state
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
 from pi_workflows.domain.session.journal import EntryRow, EventRow, Flush
 from pi_workflows.domain.session.links import linked
 from pi_workflows.domain.session.records import NewEntry, NewEvent
+from pi_workflows.domain.session_rows import SegmentEnd, SegmentRow, SegmentStatus
 
 SQL: Final = load(__package__, "reads.sql")
 

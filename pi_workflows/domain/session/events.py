@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pi_workflows.domain.fact import Event
-from pi_workflows.domain.rows import SegmentEnd, SegmentRow
+from pi_workflows.domain.session_rows import SegmentEnd, SegmentRow
 
 
 class SegmentOpened(Event):

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from pi_workflows.base.sql import Read, load
 from pi_workflows.domain.attempt.events import EntriesLinked
 from pi_workflows.domain.fact import Draft
-from pi_workflows.domain.rows import EntryLinkRow
+from pi_workflows.domain.session_rows import EntryLinkRow
 
 SQL: Final = load(__package__, "links.sql")
 

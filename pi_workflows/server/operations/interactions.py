@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
-from pi_workflows.authoring.updates import Progress
 from pi_workflows.base import canonical, ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
@@ -24,6 +23,7 @@ from pi_workflows.base.limits import (
     UPDATES_PER_SECOND_MAX,
 )
 from pi_workflows.base.rate import Rate
+from pi_workflows.definition.progress import Progress
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.domain.request.state import submission
 from pi_workflows.domain.request.submission import JudgeSubmission, SubmitCandidate, SubmitText
