@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from pi_workflows.base.errors import Corrupt, Unavailable
-from pi_workflows.kernel import comparison, digests, references, rules
+from pi_workflows.kernel import comparison, decisions, digests, references, rules
 from pi_workflows.kernel.findings import Findings, Violation
 from pi_workflows.kernel.ownership import runs_of
 from pi_workflows.kernel.projectors import Projectors
@@ -42,7 +42,7 @@ CODES: Final = dict(
 """Every code with what is wrong where it is violated (state contract, section 5)."""
 
 # Of these codes rules look after a part; what reads content looks after the rest.
-_PARTLY: Final = frozenset({"viewer", "blobMedia", "effectKey"})
+_PARTLY: Final = frozenset({"viewer", "blobMedia", "effectKey", "decisionRule"})
 _CUT_SHORT: Final = "What the check reads is damaged: it could not go on"
 
 
@@ -207,6 +207,7 @@ def _checks(
         return
     yield check(digests.check_patches, "viewer", "viewer")
     yield check(digests.check_journals, "journalDigest", "journalDigest")
+    yield check(decisions.check_decisions, "decisionRule", "decisionRule")
     yield check(digests.check_checkpoints, "checkpoints", "checkpoints")
     yield check(digests.check_blobs, "blobDigest", "blobDigest", "blobMedia")
     yield check(digests.check_events, "eventDigest", "eventDigest", "eventShape", "eventBlobs")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.sql import SqlValue
+from pi_workflows.domain.decision.request import Asked
 from pi_workflows.domain.session.reducer import ReplayState
 from pi_workflows.store.capture import EMPTY_DIGEST, entry_digest
 from pi_workflows.store.driver import Connection, connect
@@ -188,6 +189,14 @@ VALUES (:waiting, 'response', 'capture', 'entry-2');
 """
 
 
+_NODE = "SELECT node_id, visit_number FROM node_attempts WHERE attempt_id = :attempt"
+_RESOLVED = """
+UPDATE human_decision_resolutions SET request_digest = (
+    SELECT request_digest FROM human_decisions AS d
+    WHERE d.decision_id = human_decision_resolutions.decision_id)
+"""
+
+
 def place(connection: Connection, row: Mapping[str, SqlValue]) -> dict[str, SqlValue]:
     """Return a row with the identities of the database in their places."""
     (found,) = connection.execute(_PLACES).fetchall()
@@ -207,20 +216,52 @@ def running(rows: Iterable[dict[str, SqlValue]]) -> bytes:
     return digest
 
 
+def put(connection: Connection, blob: Blob) -> None:
+    """Store a value."""
+    insert(
+        connection,
+        "blobs",
+        {"blob_hash": blob.digest, "media_type": blob.media_type,
+         "byte_length": len(blob.content), "content": blob.content, "created_at": 1},
+    )  # fmt: skip
+
+
+def _request(connection: Connection, row: Mapping[str, SqlValue]) -> Blob:
+    """Return what a decision asks, whose digest it has."""
+    ((node_id, visit),) = connection.execute(_NODE, {"attempt": row["attempt_id"]}).fetchall()
+    value = VALUE.hex
+    return Asked(
+        decision_id=str(row["decision_id"]),
+        run_id=str(row["run_id"]),
+        node_id=str(node_id),
+        visit=int(str(visit)),
+        attempt_id=str(row["attempt_id"]),
+        title=str(row["title"]),
+        audience=str(row["audience"]),
+        revision=1,
+        subject_digest=value,
+        presentation_digest=value,
+        choices_digest=value,
+        deadline_at=5,
+        default_response_digest=value,
+    ).blob()
+
+
 def furnish(file: Path) -> None:
     """Put rows of every table to come into a sound database."""
     with closing(connect(str(file))) as connection:
         # Resources without a log stand at revision 0 and generation 0, where nothing comes from.
         connection.pragma("ignore_check_constraints", 1)
         for blob in (VALUE, PATCH, STATE):
-            insert(
-                connection,
-                "blobs",
-                {"blob_hash": blob.digest, "media_type": blob.media_type,
-                 "byte_length": len(blob.content), "content": blob.content, "created_at": 1},
-            )  # fmt: skip
+            put(connection, blob)
         for table, row in ROWS:
-            insert(connection, table, place(connection, row))
+            placed = place(connection, row)
+            if table == "human_decisions":
+                request = _request(connection, placed)
+                put(connection, request)
+                placed |= {"request_digest": request.digest, "request_hash": request.digest}
+            insert(connection, table, placed)
+        connection.execute(_RESOLVED).fetchall()
         entries = [place(connection, row) for row in ENTRIES]
         events = [place(connection, row) for row in EVENTS]
         for row in entries:

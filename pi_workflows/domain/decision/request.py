@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from pi_workflows.base import canonical, ids
 from pi_workflows.base.blob import Blob
@@ -28,6 +29,32 @@ from pi_workflows.domain.run.state import OpenAttempt, RunState, snapshot_of
 REVISION: Final = 1
 _SCHEMA: Final = "pi-workflows.decision-request.v1"
 _ASKED: Final = "asked"
+
+
+class Asked(NamedTuple):
+    """Everything that a person is asked, by value or by digest; one digest covers it all."""
+
+    decision_id: str
+    run_id: str
+    node_id: str
+    visit: int
+    attempt_id: str
+    title: str
+    audience: str
+    revision: int
+    subject_digest: str
+    presentation_digest: str
+    choices_digest: str
+    deadline_at: int | None
+    default_response_digest: str | None
+
+    def blob(self) -> Blob:
+        """Return the request document; what is absent is left out."""
+        document: dict[str, Json] = {"schema": _SCHEMA}
+        for name, value in self._asdict().items():
+            if value is not None:
+                document[to_camel(name)] = value
+        return Blob.json(document)
 
 
 def requested(
@@ -65,25 +92,22 @@ def requested(
     response = Blob.json(default.document()) if default is not None else None
     deadline_ms = question.deadline_ms
     deadline_at = None if deadline_ms is None else at_ms + deadline_ms
-    document: dict[str, Json] = {
-        "schema": _SCHEMA,
-        "decisionId": decision_id,
-        "runId": state.run_id,
-        "nodeId": attempt.node_id,
-        "visit": attempt.visit_number,
-        "attemptId": attempt.attempt_id,
-        "title": question.title,
-        "audience": question.audience,
-        "revision": REVISION,
-        "subjectDigest": subject.hex,
-        "presentationDigest": presentation.hex,
-        "choicesDigest": choices.hex,
-    }
-    if deadline_at is not None:
-        document["deadlineAt"] = deadline_at
-    if response is not None:
-        document["defaultResponseDigest"] = response.hex
-    request = Blob.json(document)
+    asked = Asked(
+        decision_id=decision_id,
+        run_id=state.run_id,
+        node_id=attempt.node_id,
+        visit=attempt.visit_number,
+        attempt_id=attempt.attempt_id,
+        title=question.title,
+        audience=question.audience,
+        revision=REVISION,
+        subject_digest=subject.hex,
+        presentation_digest=presentation.hex,
+        choices_digest=choices.hex,
+        deadline_at=deadline_at,
+        default_response_digest=response.hex if response is not None else None,
+    )
+    request = asked.blob()
     row = DecisionRow(
         decision_id=decision_id,
         resource_id=ids.resource_id("decision", decision_id),
