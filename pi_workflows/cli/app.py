@@ -12,15 +12,17 @@ from pi_workflows.cli.commands import (
     checks,
     control,
     effects,
+    follow_ups,
     following,
     operator,
     runs,
     servers,
+    settings,
     starts,
     state,
 )
 from pi_workflows.cli.failure import PROGRAM
-from pi_workflows.cli.help import RUNS, STATE, HelpedGroup
+from pi_workflows.cli.help import RUNS, STATE, HelpedGroup, ShowingGroup
 
 _HELP: Final = """Durable workflows: every run is an event log, and survives kill -9.
 
@@ -35,10 +37,10 @@ Commands that need the server start it. Exit codes: 0 done, 1 refused or failed,
 """
 
 
-def _group() -> typer.Typer:
+def _group(kind: type[HelpedGroup] = HelpedGroup) -> typer.Typer:
     """Return a group of commands whose help is plain text."""
     return typer.Typer(
-        cls=HelpedGroup,
+        cls=kind,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -75,6 +77,11 @@ def _tree() -> typer.Typer:
     state.declare(state_commands)
     audit.declare(audit_commands)
     servers.declare(server_commands)
+    settings_commands, follow_up_commands = _group(ShowingGroup), _group()
+    settings.declare(settings_commands)
+    follow_ups.declare(follow_up_commands)
+    needs_command(settings_commands, "Show a run's settings, and change them.")
+    needs_command(follow_up_commands, "Say what follows a run in its session.")
     operator_commands = _group()
     operator.declare(operator_commands)
     needs_command(operator_commands, "Look after the passphrase that proves a person.")
@@ -82,6 +89,8 @@ def _tree() -> typer.Typer:
     needs_command(audit_commands, "Look into a database that no server has open.")
     needs_command(server_commands, "Start, stop and look at the server.")
     root.add_typer(effect_commands, name="effects", rich_help_panel=RUNS)
+    root.add_typer(settings_commands, name="settings", rich_help_panel=RUNS)
+    root.add_typer(follow_up_commands, name="follow-up", rich_help_panel=RUNS)
     root.add_typer(operator_commands, name="operator", rich_help_panel=STATE)
     root.add_typer(server_commands, name="server", rich_help_panel=STATE)
     root.add_typer(state_commands, name="state", rich_help_panel=STATE)

@@ -53,6 +53,17 @@ class HelpedGroup(TyperGroup):
                     formatter.write_dl(rows)
 
 
+class ShowingGroup(HelpedGroup):
+    """Commands about one thing, which is shown when it is named without a command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; a first one that is no command names the thing."""
+        first = next((each for each in args if not each.startswith("-")), None)
+        if first is not None and first not in self.commands:
+            args.insert(args.index(first), "show")
+        return super().parse_args(ctx, args)
+
+
 def _write_parameters(parameters: Sequence[Any], ctx: Any, formatter: Any) -> None:
     """Write arguments, own options and global options, each under its heading."""
     options = [each for each in parameters if each.param_type_name == "option"]

@@ -48,7 +48,8 @@ def wait(ctx: ActionContext[Input]) -> Command:
 
 @settings_route
 def choose(ctx: Context[Input]):
-    return {"route": "merge" if ctx.settings.merge else "leave", "number": ctx.settings_change_number}
+    route = "merge" if ctx.settings.merge else "leave"
+    return {"route": route, "number": ctx.settings_change_number}
 
 @compute
 def merge(ctx: Context[Input]):
@@ -60,7 +61,8 @@ def leave(ctx: Context[Input]):
     return "left"
 
 workflow = define_workflow("prefers", input=Input, start="read", settings=settings,
-    nodes={"read": read, "wait": shell(wait, effect=idempotent_effect("wait"), updates=lambda line: Progress(label="ready")),
+    nodes={"read": read, "wait": shell(wait, effect=idempotent_effect("wait"),
+                 updates=lambda line: Progress(label="ready")),
            "choose": choose, "merge": merge, "leave": leave},
     edges=[edge("read", "wait"), edge("wait", "choose"),
            switch("choose", on="$.route", cases={"merge": "merge", "leave": "leave"})])
