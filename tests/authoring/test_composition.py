@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,7 +25,7 @@ from pi_workflows import (
 )
 from pi_workflows.authoring.discovery import included
 from pi_workflows.authoring.loading import Find, Loaded, load
-from pi_workflows.base.errors import NotFound, PayloadInvalid
+from pi_workflows.base.errors import LateImport, NotFound, PayloadInvalid
 
 
 class Nothing(BaseModel):
@@ -459,3 +460,43 @@ def test_a_workflow_is_complete_once_it_is_loaded() -> None:
     assert workflow.own.start_at == "a"
     with pytest.raises(ProblemsFound, match="load its file"):
         _ = workflow.snapshot
+
+
+def test_an_included_file_sees_its_own_directory_only(
+    tmp_path: Path, loading: Callable[..., Loaded]
+) -> None:
+    """Neither while it is loaded nor later does an import reach a module that nobody hashed."""
+    top = write(
+        tmp_path / "top_workflow.py",
+        text("top", includes="'./sub/part_workflow.py'", imports="from common import VALUE"),
+    )
+    write(tmp_path / "common.py", "VALUE = 1\n")
+    part = write(
+        tmp_path / "sub" / "part_workflow.py", text("part", imports="from common import VALUE")
+    )
+    with pytest.raises(ProblemsFound, match="No module named 'common'"):
+        load(top)
+    write(tmp_path / "sub" / "late.py", "VALUE = 2\n")
+    write(part, text("part"))
+    loaded = loading(top)
+    with pytest.raises(LateImport, match="'late' is imported after the workflow was loaded"):
+        importlib.import_module("late")
+    assert sys.modules["common"].VALUE == 1
+    loaded.close()
+    assert "common" not in sys.modules
+
+
+def test_a_mount_that_an_expected_source_does_not_name_is_refused(
+    tmp_path: Path, loading: Callable[..., Loaded]
+) -> None:
+    """The files that a run was started with say what every reference means."""
+    top = write(tmp_path / "top_workflow.py", text("top", includes="'./part_workflow.py'"))
+    write(tmp_path / "part_workflow.py", text("part"))
+    loaded = loading(top)
+    loaded.close()
+    root = [file for file in loaded.source_files if not file.mount]
+    extra = [file.model_copy(update={"mount": "d"}) for file in loaded.source_files[1:]]
+    for expected in (root, [*loaded.source_files, *extra]):
+        with pytest.raises(ProblemsFound) as refused:
+            load(top, expected)
+        assert refused.value.reason_code == "definitionChanged"

@@ -17,19 +17,27 @@ def _edge(source: str, cases: dict[str, Json], scope: str | None = None) -> Json
     return edge if scope is None else {**edge, "scope": scope}
 
 
-def composition(*, max_steps: int = 100, ship: int = 100, repair: int = 100) -> Blob:
+def composition(
+    *, max_steps: int = 100, ship: int = 100, repair: int = 100, retry: Json = None
+) -> Blob:
     """Return `repair` inside `ship` inside the run's workflow, each with its limit.
 
     Every output names the way on: `in`, `out`, `again` or `back`. `ship` is left by its own `stop`,
-    or where `repair` is left by `end`.
+    or where `repair` is left by `end`, which may have a retry.
     """
+    end: dict[str, Json] = {"type": "compute", "timeoutMs": 900_000}
+    if retry is not None:
+        end["retry"] = retry
     exits: Json = {"done": {"node": "ship/repair/end"}, "stopped": {"node": "ship/stop"}}
     document: dict[str, Json] = {
         "schema": "pi-workflows.definition-snapshot.v1",
         "name": "sample",
         "startAt": "plan",
         "maxSteps": max_steps,
-        "nodes": {path: {"type": "compute", "timeoutMs": 900_000} for path in _NODES},
+        "nodes": {
+            **{path: {"type": "compute", "timeoutMs": 900_000} for path in _NODES},
+            "ship/repair/end": end,
+        },
         "edges": [
             {"from": "plan", "to": "ship/look"},
             _edge("ship/look", {"in": "ship/repair/try", "out": "ship/stop"}, "ship"),

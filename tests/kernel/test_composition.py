@@ -180,6 +180,20 @@ def test_case_16_an_invocation_counts_from_its_own_beginning(bench: Harness) -> 
     assert isinstance(walk.settle("again"), plan.Over)
 
 
+def test_an_exit_that_is_tried_again_has_left_nothing(bench: Harness) -> None:
+    """A failed attempt of an exit's node is a step of the invocation that goes on."""
+    again: Json = {"maxAttempts": 2, "on": ["failed"], "delayMs": 0, "backoff": 1}
+    walk = Walk.launch(bench, composition(retry=again))
+    for output in ("", "in", "out"):
+        walk.go(output)
+    bench.do(end("ship/repair/end", outcome="failed"), permit=walk.permit)
+    bench.do(begin("ship/repair/end", number=2), permit=walk.permit)
+    walk.history.attempts["ship/repair/end"] = 2
+    found = walk.lose()
+    assert found.mounts == {"ship": MountState(steps=3), "ship/repair": MountState(steps=2)}
+    assert found.exited is None
+
+
 def told(walk: Walk) -> tuple[dict[str, Json], dict[str, MountState], dict[str, int]]:
     """Return the outputs, mounts and exits that a new runner is told."""
     found = walk.lose()
