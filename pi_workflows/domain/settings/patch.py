@@ -255,7 +255,7 @@ class _Rules:
                 f"{operation.place}: {self._actor} may not {permission} {name:.80}.",
                 code="settingsDenied",
                 field=operation.place,
-                hint="The workflow's settings say who may change what.",
+                hint="See who may change what: pi-workflows settings RUN",
             )
 
     def _covering(self, place: Tokens) -> Iterator[PathRule]:
