@@ -44,6 +44,21 @@ SOCKET_READ_BYTES: Final = 64 * _KIB
 RECEIPT_BYTES_MAX: Final = 512 * _KIB
 # A subscriber that takes nothing for this long is closed; it never delays the others.
 SLOW_CLIENT_MS: Final = 60_000
+# Connections that are told of news before anything else goes on: half a millisecond of frames.
+TOLD_AT_ONCE_MAX: Final = 16
+# Above this part of its time at work the server rests from telling news: a hundred changes a second
+# that a hundred connections watch stay below it.
+PUSH_LOADED_SHARE: Final = 0.9
+# What the part is measured over: long enough for many commands, short enough for a burst to count.
+LOAD_WINDOW_MS: Final = 100
+# After a round of news it then rests so many times as long as the round took, so that commands have
+# three quarters of the time; at least so long that what a person sees as motion becomes one event,
+# and at most so long that nobody takes the view for one that stands still.
+PUSH_REST_FACTOR: Final = 3
+PUSH_REST_MS_MIN: Final = 30
+PUSH_REST_MS_MAX: Final = 250
+# Runs of which it is remembered whose session they reserve; beyond them it is looked up again.
+SESSIONS_REMEMBERED_MAX: Final = 4_096
 # Connecting and the hello that follows, each, on a local socket.
 CLIENT_CONNECT_MS: Final = 2_000
 # A client that starts a server looks for it this often, this long.
@@ -266,6 +281,10 @@ PAGE_BYTES_MAX: Final = 64 * _KIB
 SNAPSHOT_BYTES_MAX: Final = 768 * _KIB
 # Patches over this are not sent: a snapshot costs no more.
 PATCH_BYTES_MAX: Final = 256 * _KIB
+# Stored patches that are kept as they were read: they name values, so that all steps have the same
+# few. Longer ones than this are read each time.
+STORED_PATCHES_KEPT_MAX: Final = 256
+STORED_PATCH_KEPT_BYTES_MAX: Final = 4 * _KIB
 # Presentation revisions of a run that a reader may continue from.
 VIEW_REVISIONS_KEPT: Final = 256
 # A definition over this is shown by windows of nodes and edges.

@@ -106,7 +106,21 @@ def encode(value: Mapping[str, Json]) -> bytes:
         LimitExceeded: `frameTooLarge`: the frame would be over 1 MiB.
         PayloadInvalid: The value is not JSON, or is nested deeper than 128.
     """
-    content = canonical.encode(dict(value), depth_max=FRAME_DEPTH_MAX, field="frame")
+    return framed(canonical.encode(dict(value), depth_max=FRAME_DEPTH_MAX, field="frame"))
+
+
+def framed(content: bytes) -> bytes:
+    """Write a frame whose content is encoded already.
+
+    Args:
+        content: The canonical bytes of an object.
+
+    Returns:
+        The content and a line feed.
+
+    Raises:
+        LimitExceeded: `frameTooLarge`: the frame would be over 1 MiB.
+    """
     if len(content) >= FRAME_BYTES_MAX:
         raise LimitExceeded(
             f"a frame of {len(content) + 1} bytes is over the limit of {FRAME_BYTES_MAX}",

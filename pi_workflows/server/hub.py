@@ -1,9 +1,10 @@
 """News: which subscriptions have something new to tell, and nothing else.
 
-A commit, or a process fact that changed, marks subscriptions dirty. A task tells their connections,
-a few at a time, so that commands and their replies go on between them however many watch. Each
-connection builds the newest event when it can send one, so changes coalesce and a slow client
-delays nobody.
+A commit, or a process fact that changed, is news for subscriptions. A task tells their connections
+in rounds: a few at a time, so that commands and their replies go on between them however many
+watch. While the server has little time left it rests after each round, so that the changes of a
+while become one event. Each connection builds the newest event when it can send one: a
+slow client delays nobody.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import trio
 
 from pi_workflows.base.errors import WorkflowsError
+from pi_workflows.base.limits import (
+    PUSH_LOADED_SHARE,
+    PUSH_REST_FACTOR,
+    PUSH_REST_MS_MAX,
+    PUSH_REST_MS_MIN,
+    SESSIONS_REMEMBERED_MAX,
+    TOLD_AT_ONCE_MAX,
+)
+from pi_workflows.base.units import MS_PER_SECOND
 from pi_workflows.kernel.order import Answer
-from pi_workflows.views.run_patch import RunPatch
-from pi_workflows.views.run_view import RunView
+from pi_workflows.protocol.broadcast import Broadcast
+from pi_workflows.server.loop_load import LoopLoad
 from pi_workflows.views.session_view import SessionWork
-
-# Runs whose session is remembered; beyond them it is looked up again.
-_RUNS_REMEMBERED_MAX: Final = 4_096
-# Connections that are told before anything else goes on: half a millisecond of frames.
-_TOLD_AT_ONCE: Final = 16
 
 
 class SessionWindow(NamedTuple):
@@ -51,7 +56,8 @@ class Subscription:
         limit: How many runs a list shows; None is the default.
         revision: The presentation revision that the client has; None when it has none.
         window: The session that is watched; None for a run or the run list.
-        is_dirty: Whether something changed since the last event was built; true at first.
+        is_dirty: Whether its connection was told of a change and has built no event since; true at
+            first.
         sent_total: Events built so far.
     """
 
@@ -75,8 +81,8 @@ class _Shared:
         patches: What changed since a revision; None where that cannot be told.
     """
 
-    view: RunView | None = None
-    patches: dict[int, RunPatch | None] = field(default_factory=dict[int, RunPatch | None])
+    view: Broadcast | None = None
+    patches: dict[int, Broadcast | None] = field(default_factory=dict[int, Broadcast | None])
 
 
 class Hub:
@@ -100,15 +106,44 @@ class Hub:
 
     async def run(self) -> None:
         """Tell connections that there is something new, until cancelled."""
-        while True:
-            await self._has_news.wait()
-            self._has_news = trio.Event()
-            while self._news:
+        load = LoopLoad()
+        trio.lowlevel.add_instrument(load)
+        try:
+            while True:
+                await self._has_news.wait()
                 # What a commit also wakes goes first: the reply to the command.
                 await trio.lowlevel.checkpoint()
-                for subscription in tuple(islice(self._news, _TOLD_AT_ONCE)):
-                    self._news.pop(subscription, None)
-                    subscription.tell()
+                self._has_news = trio.Event()
+                spent = await self._tell_round()
+                if load.share() > PUSH_LOADED_SHARE:
+                    rest_ms = max(PUSH_REST_MS_MIN, PUSH_REST_FACTOR * spent * MS_PER_SECOND)
+                    await trio.sleep(min(rest_ms, PUSH_REST_MS_MAX) / MS_PER_SECOND)
+        finally:
+            trio.lowlevel.remove_instrument(load)
+
+    async def _tell_round(self) -> float:
+        """Tell as many as have news now; what comes meanwhile is for another round.
+
+        Returns:
+            The seconds that this took, without what went on in between.
+        """
+        left = len(self._news)
+        spent = 0.0
+        while left > 0 and self._news:
+            began = trio.current_time()
+            told = tuple(islice(self._news, min(left, TOLD_AT_ONCE_MAX)))
+            for subscription in told:
+                self.forget(subscription)
+                subscription.is_dirty = True
+                subscription.tell()
+            left -= len(told)
+            spent += trio.current_time() - began
+            await trio.lowlevel.checkpoint()
+        return spent
+
+    def forget(self, subscription: Subscription) -> None:
+        """Forget the news of a subscription: its newest event is built, or nobody hears it."""
+        self._news.pop(subscription, None)
 
     @property
     def subscription_count(self) -> int:
@@ -116,12 +151,12 @@ class Hub:
         watchers = (*self._by_run.values(), *self._by_session.values())
         return len(self._lists) + sum(map(len, watchers))
 
-    def view(self, run_id: str, build: Callable[[], RunView]) -> RunView:
+    def view(self, run_id: str, build: Callable[[], Broadcast]) -> Broadcast:
         """Return the view of a watched run, built once for everybody who begins with it.
 
         Args:
             run_id: The run.
-            build: Builds the view as it is now.
+            build: Builds the event of the view as it is now.
 
         Returns:
             The view since the last change of the run.
@@ -132,14 +167,14 @@ class Hub:
         return shared.view
 
     def patch(
-        self, run_id: str, from_revision: int, build: Callable[[], RunPatch | None]
-    ) -> RunPatch | None:
+        self, run_id: str, from_revision: int, build: Callable[[], Broadcast | None]
+    ) -> Broadcast | None:
         """Return what changed since a revision, built once for everybody who has that one.
 
         Args:
             run_id: The run.
             from_revision: The presentation revision that they have.
-            build: Builds the patch; None when there is none.
+            build: Builds the event of the patch; None when there is none.
 
         Returns:
             The patch to the run as it is since its last change.
@@ -170,7 +205,7 @@ class Hub:
         return _Shared()
 
     def add(self, subscription: Subscription) -> None:
-        """Begin to mark a subscription; it starts dirty, as its first event is the state now."""
+        """Begin to tell a subscription; it starts dirty, as its first event is the state now."""
         if subscription.window is not None:
             session_id = subscription.window.session_id
             self._by_session.setdefault(session_id, set()).add(subscription)
@@ -183,7 +218,7 @@ class Hub:
     def remove(self, subscription: Subscription) -> None:
         """End a subscription; one that is not there is ignored."""
         self._lists.discard(subscription)
-        self._news.pop(subscription, None)
+        self.forget(subscription)
         if subscription.window is not None:
             session_id = subscription.window.session_id
             if _discarded(self._by_session, session_id, subscription):
@@ -194,7 +229,7 @@ class Hub:
             self._shared.pop(subscription.run_id, None)
 
     def observe(self, answers: Sequence[Answer]) -> None:
-        """Mark what a group of commands changed. The writer calls it after COMMIT."""
+        """Note what a group of commands changed. The writer calls it after COMMIT."""
         changed = {run_id for answer in answers for run_id in answer.views}
         if changed:
             self._mark(changed)
@@ -223,7 +258,7 @@ class Hub:
     def _mark_session(self, run_id: str) -> None:
         """Mark the watchers of the session that a run reserves."""
         if run_id not in self._sessions:
-            if len(self._sessions) >= _RUNS_REMEMBERED_MAX:
+            if len(self._sessions) >= SESSIONS_REMEMBERED_MAX:
                 self._sessions.clear()
             try:
                 self._sessions[run_id] = self._session_of(run_id)
@@ -239,9 +274,8 @@ class Hub:
             self._announce(self._by_session.get(session_id, ()))
 
     def _announce(self, watchers: Iterable[Subscription]) -> None:
-        """Mark subscriptions, whose connections are told soon."""
+        """Note news for subscriptions, whose connections are told soon."""
         for subscription in watchers:
-            subscription.is_dirty = True
             self._news[subscription] = None
             self._has_news.set()
 

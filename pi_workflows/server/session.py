@@ -32,6 +32,7 @@ from pi_workflows.base.limits import (
 )
 from pi_workflows.base.units import MS_PER_SECOND
 from pi_workflows.protocol import envelope
+from pi_workflows.protocol.broadcast import Broadcast
 from pi_workflows.protocol.envelope import Event, EventKind, Hello, Request, Response
 from pi_workflows.protocol.frames import FrameReader
 from pi_workflows.protocol.refusal import refuse
@@ -51,7 +52,7 @@ class Answerer(Protocol):
         ...
 
 
-EventBuilder: TypeAlias = Callable[[Subscription], Event]
+EventBuilder: TypeAlias = Callable[[Subscription], Broadcast]
 """Builds the newest event of a subscription. Raises NotFound when its run is gone."""
 
 
@@ -330,9 +331,10 @@ class Session:
     def _event(self, subscription: Subscription) -> bytes:
         """Build the newest event of a subscription; without one the subscription ends."""
         subscription.is_dirty = False
+        self._hub.forget(subscription)
         try:
-            event = self._build(subscription)
-            frame = envelope.encode(event)
+            news = self._build(subscription)
+            frame = news.frame(subscription.subscription_id)
         except NotFound as error:
             reason, message = "run_removed", error.message
         except WorkflowsError as error:
@@ -342,7 +344,7 @@ class Session:
             reason, message = "projection_failed", "The view cannot be shown."
         else:
             subscription.sent_total += 1
-            subscription.revision = event.revision
+            subscription.revision = news.revision
             return frame
         self.unsubscribe(subscription.subscription_id)
         failure = SubscriptionFailure.model_validate({"reason_code": reason, "message": message})

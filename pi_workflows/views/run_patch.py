@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from pi_workflows.base import canonical
 from pi_workflows.base.canonical import Json
-from pi_workflows.base.errors import Corrupt
 from pi_workflows.base.limits import FRAME_DEPTH_MAX, PATCH_BYTES_MAX
 from pi_workflows.base.sql import Read, load
 from pi_workflows.definition.snapshot import Snapshot
@@ -30,7 +29,7 @@ from pi_workflows.views.follow_ups import follow_ups_page
 from pi_workflows.views.graph import Graph, live_graph
 from pi_workflows.views.heads import Head, node_heads, step_total
 from pi_workflows.views.messages import messages_page
-from pi_workflows.views.named import Range, is_total, member_of, newest_of, range_of
+from pi_workflows.views.named import Added, Member, Newest, Plain, Range, Total, operations, strange
 from pi_workflows.views.page import Page
 from pi_workflows.views.pages import trace_items, updates_page
 from pi_workflows.views.run_view import process_members, state_members
@@ -142,7 +141,7 @@ def _delta(row: _Row, filling: _Filling) -> Json:
         "index": row.delta_index,
         "targetType": row.target_type,
         "targetKey": row.target_key,
-        "patch": list(filling.operations(filling.stored(row.patch))),
+        "patch": list(filling.filled(row.patch)),
     }
 
 
@@ -156,39 +155,27 @@ class _Filling:
         self._bytes_left = PATCH_BYTES_MAX
         self._trace_total = facts.run_revision
         self._trace_left = facts.run_revision
-        self._stored: dict[bytes, Json] = {}
 
-    def stored(self, patch: bytes) -> Json:
-        """Return a stored patch, parsed once: most of a run's patches are the same ones."""
-        if patch not in self._stored:
-            self._stored[patch] = canonical.decode(patch)
-        return self._stored[patch]
-
-    def operations(self, patch: Json) -> Iterator[Json]:
-        """Yield the operations of a patch, without members that a later patch shows.
+    def filled(self, patch: bytes) -> Iterator[Json]:
+        """Yield the operations of a stored patch, without members that a later patch shows.
 
         Raises:
             Corrupt: A name is not one of ours.
         """
-        if not isinstance(patch, list):
-            raise _strange()
-        for operation in patch:
-            if not isinstance(operation, dict):
-                raise _strange()
-            value = operation.get("value")
-            pointer, items, newest = member_of(value), range_of(value), newest_of(value)
-            if pointer is not None:
-                if pointer not in self._shown:
-                    self._shown.add(pointer)
-                    yield from self._member(pointer, operation.get("path"))
-            elif items is not None:
-                yield {**operation, "value": self._items(items)}
-            elif newest is not None:
-                yield {**operation, "value": self._newest(newest)}
-            elif is_total(value):
-                yield {**operation, "value": self._trace_total}
-            else:
-                yield operation
+        for operation in operations(patch):
+            match operation:
+                case Member(pointer, path):
+                    if pointer not in self._shown:
+                        self._shown.add(pointer)
+                        yield from self._member(pointer, path)
+                case Added(members, items):
+                    yield {**members, "value": self._items(items)}
+                case Newest(members, count):
+                    yield {**members, "value": self._newest(count)}
+                case Total(members):
+                    yield {**members, "value": self._trace_total}
+                case Plain(content):
+                    yield canonical.fragment(content)
 
     def _member(self, pointer: str, path: Json) -> Iterator[Json]:
         """Yield what gives a member of the view, at a path of its target, its value.
@@ -203,7 +190,7 @@ class _Filling:
             if value is None:
                 yield {"op": "remove", "path": path}
         else:
-            raise _strange()
+            raise strange()
 
     def _items(self, items: Range) -> Json:
         """Return what a page got."""
@@ -293,11 +280,6 @@ class _Filling:
     def messages(self) -> Page:
         """What it told its session."""
         return messages_page(self._read, self._facts.run_id)
-
-
-def _strange() -> Corrupt:
-    """Return the error of a patch that we did not write."""
-    return Corrupt("A stored patch of a run's view has a form that is not ours.")
 
 
 def _transitions(filling: _Filling) -> Json:

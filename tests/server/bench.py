@@ -20,7 +20,8 @@ from pi_workflows.base.errors import Outcome
 from pi_workflows.base.limits import FRAME_BYTES_MAX
 from pi_workflows.base.sql import Statement
 from pi_workflows.protocol import envelope
-from pi_workflows.protocol.envelope import Event, FromServer, Hello, Request, Response
+from pi_workflows.protocol.broadcast import Broadcast
+from pi_workflows.protocol.envelope import Event, EventKind, FromServer, Hello, Request, Response
 from pi_workflows.protocol.frames import FrameReader
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.server.compose import Parts, compose
@@ -28,7 +29,6 @@ from pi_workflows.server.lifetime import Lifetime
 from pi_workflows.server.log import ServerLog
 from pi_workflows.server.paths import StateDirectory, prepare
 from pi_workflows.server.settings import Settings
-from pi_workflows.views.run_view import RunView
 from tests.kernel.harness import LINE
 from tests.kernel.rebuilt import assert_rebuilds
 from tests.server.clocks import TrioClock
@@ -231,12 +231,12 @@ class Bench:
         hub = self.parts.services.hub
         real = hub.view
 
-        def view(wanted: str, build: Callable[[], RunView]) -> RunView:
+        def view(wanted: str, build: Callable[[], Broadcast]) -> Broadcast:
             found = real(wanted, build)
             if wanted != run_id:
                 return found
-            huge = canonical.encode("x" * FRAME_BYTES_MAX)
-            return RunView(run_id, found.revision, found.run_revision, huge)
+            huge = "x" * FRAME_BYTES_MAX
+            return Broadcast.of(EventKind.RUN_SNAPSHOT, huge, revision=found.revision)
 
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr(hub, "view", view)

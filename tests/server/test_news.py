@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import trio.testing
 from pi_workflows.base import ids
 from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Outcome
-from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
+from pi_workflows.base.limits import LOAD_WINDOW_MS, VIEW_REVISIONS_KEPT
 from pi_workflows.base.sql import Statement
 from pi_workflows.domain.fact import Actor
 from pi_workflows.domain.run.control import PauseRun, ResumeRun
@@ -192,6 +193,38 @@ def test_a_stalled_client_is_right_again_and_delays_nobody(state_dir: Path) -> N
                 await _hold(peer, mirror)
             await _change(bench, "run-1", commands + 1, 1)
             assert (await stalled.event()).event is EventKind.RUN_PATCH
+
+    run(body)
+
+
+def test_a_loaded_server_sends_fewer_events_than_there_are_changes(state_dir: Path) -> None:
+    """Everybody who watches hears of many changes in one patch, and ends at the last."""
+
+    async def body() -> None:
+        async with server(state_dir) as bench:
+            clock = trio.lowlevel.current_clock()
+            assert isinstance(clock, trio.testing.MockClock)
+            peers = [await bench.connect() for _ in range(3)]
+            await bench.started(peers[0])
+            mirrors = [RunMirror("run-1") for _ in peers]
+            for peer, mirror in zip(peers, mirrors, strict=True):
+                mirror.take(await _watch(peer))
+            commands = 2 * LOAD_WINDOW_MS
+            for number in range(commands):
+                clock.jump(0.001)
+                await _change(bench, "run-1", number + 1, 1)
+            for peer, mirror in zip(peers, mirrors, strict=True):
+                events = await _follow(peer, mirror, commands + 1)
+                assert {event.event for event in events} == {EventKind.RUN_PATCH}
+                spans = [members(event.payload) for event in events]
+                # Until the load is known each change is told, and after that a few of them.
+                assert 1 < len(events) < 0.7 * commands
+                assert spans[0]["fromRevision"] == 1
+                assert all(
+                    later["fromRevision"] == before["toRevision"]
+                    for before, later in pairwise(spans)
+                )
+                await _hold(peer, mirror)
 
     run(body)
 

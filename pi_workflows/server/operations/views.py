@@ -5,7 +5,8 @@ from __future__ import annotations
 from pi_workflows.base.errors import Outcome
 from pi_workflows.base.limits import RUN_LIST_DEFAULT
 from pi_workflows.kernel.order import Chore
-from pi_workflows.protocol.envelope import Event, EventKind
+from pi_workflows.protocol.broadcast import Broadcast
+from pi_workflows.protocol.envelope import EventKind
 from pi_workflows.protocol.reply import Reply
 from pi_workflows.protocol.runs import RunList
 from pi_workflows.protocol.search import ViewSearch
@@ -28,7 +29,7 @@ from pi_workflows.views.content import content_chunk
 from pi_workflows.views.facts import ProcessFacts, run_facts
 from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_list import queue_items, run_list_page
-from pi_workflows.views.run_patch import RunPatch, run_patch
+from pi_workflows.views.run_patch import run_patch
 from pi_workflows.views.run_view import RunView, run_view
 from pi_workflows.views.search import search_page
 from pi_workflows.views.session_view import Coordination, SessionWork, session_work
@@ -158,7 +159,7 @@ async def search(services: Services, call: Call) -> Reply:
     return shown(found, revision=found.revision)
 
 
-def news(services: Services, subscription: Subscription) -> Event:
+def news(services: Services, subscription: Subscription) -> Broadcast:
     """Build the newest event of a subscription.
 
     Args:
@@ -175,39 +176,22 @@ def news(services: Services, subscription: Subscription) -> Event:
         WorkflowsError: The view cannot be built.
     """
     if subscription.window is not None:
-        return _session_event(services, subscription, subscription.window)
+        return _session_news(services, subscription, subscription.window)
     run_id = subscription.run_id
     if run_id is None:
         with services.store.snapshot() as read:
             listed = run_list_page(
                 read, process_facts(services), limit=subscription.limit or RUN_LIST_DEFAULT
             )
-        return Event(
-            subscription_id=subscription.subscription_id,
-            event=EventKind.RUNS,
-            payload=listed.document(),
-            revision=subscription.sent_total + 1,
-        )
+        number = subscription.sent_total + 1
+        return Broadcast.of(EventKind.RUNS, listed.document(), revision=number)
     patch = _patch(services, subscription, run_id)
-    if patch is not None:
-        return Event(
-            subscription_id=subscription.subscription_id,
-            event=EventKind.RUN_PATCH,
-            payload=patch.document,
-            revision=patch.to_revision,
-            run_id=run_id,
-        )
-    view = services.hub.view(run_id, lambda: _run_view(services, run_id))
-    return Event(
-        subscription_id=subscription.subscription_id,
-        event=EventKind.RUN_SNAPSHOT,
-        payload=view.document,
-        revision=view.revision,
-        run_id=run_id,
-    )
+    return patch or services.hub.view(run_id, lambda: _snapshot(services, run_id))
 
 
-def _session_event(services: Services, subscription: Subscription, window: SessionWindow) -> Event:
+def _session_news(
+    services: Services, subscription: Subscription, window: SessionWindow
+) -> Broadcast:
     """Build the event of a watched session."""
 
     def build() -> SessionWork:
@@ -231,25 +215,34 @@ def _session_event(services: Services, subscription: Subscription, window: Sessi
             is_own=coordinator.connection_id == subscription.connection_id,
             needs_report=coordinator.branch is None,
         )
-    return Event(
-        subscription_id=subscription.subscription_id,
-        event=EventKind.SESSION_SNAPSHOT,
-        payload=work.document(coordination),
-        revision=subscription.sent_total + 1,
-    )
+    number = subscription.sent_total + 1
+    return Broadcast.of(EventKind.SESSION_SNAPSHOT, work.document(coordination), revision=number)
 
 
-def _patch(services: Services, subscription: Subscription, run_id: str) -> RunPatch | None:
+def _patch(services: Services, subscription: Subscription, run_id: str) -> Broadcast | None:
     """Return what changed in a run since the client's revision, where that can be told."""
     revision = subscription.revision
     if revision is None:
         return None
 
-    def build() -> RunPatch | None:
+    def build() -> Broadcast | None:
         with services.store.snapshot() as read:
-            return run_patch(read, run_id, revision, process_facts(services))
+            patch = run_patch(read, run_id, revision, process_facts(services))
+        if patch is None:
+            return None
+        return Broadcast.of(
+            EventKind.RUN_PATCH, patch.document, revision=patch.to_revision, run_id=run_id
+        )
 
     return services.hub.patch(run_id, revision, build)
+
+
+def _snapshot(services: Services, run_id: str) -> Broadcast:
+    """Build the event of a whole run as it is now."""
+    view = _run_view(services, run_id)
+    return Broadcast.of(
+        EventKind.RUN_SNAPSHOT, view.document, revision=view.revision, run_id=run_id
+    )
 
 
 def _run_view(services: Services, run_id: str) -> RunView:
