@@ -62,6 +62,8 @@ def story(read: Read, run_id: str) -> Story:
     resources = read.all(_name, SQL["story_effects"], resource_id=facts.resource_id)
     resources += read.all(_name, SQL["story_decisions"], run_id=run_id)
     resources += read.all(_name, SQL["story_messages"], run_id=run_id)
+    resources += read.all(_name, SQL["story_settings"], run_id=run_id)
+    resources += read.all(_name, SQL["story_follow_ups"], run_id=run_id)
     others = [_events(read, each, is_run=False) for each in resources]
     for told in heapq.merge(own, *others, key=lambda told: told.event_seq):
         if told.seq is not None:

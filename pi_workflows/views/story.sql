@@ -19,6 +19,14 @@ SELECT resource_id FROM human_decisions WHERE run_id = :run_id
 -- The resource of each message of a run, in order.
 SELECT resource_id FROM workflow_messages WHERE run_id = :run_id ORDER BY order_number
 
+-- name: story_settings
+-- The resource of each of a run's settings.
+SELECT resource_id FROM workflow_settings WHERE origin_run_id = :run_id ORDER BY mount_path, invocation
+
+-- name: story_follow_ups
+-- The resource of each follow-up of a run, in order.
+SELECT resource_id FROM workflow_follow_ups WHERE run_id = :run_id ORDER BY order_number
+
 -- name: story_child
 -- The run that restarted this one, and the event that says so.
 SELECT r.run_id, e.event_seq, e.recorded_at, e.actor_type, e.event_type

@@ -29,6 +29,11 @@ from pi_workflows.domain.effect.events import (
     EffectReserved,
 )
 from pi_workflows.domain.fact import Event
+from pi_workflows.domain.follow_up.events import (
+    FollowUpCancelled,
+    FollowUpQueued,
+    FollowUpRemoved,
+)
 from pi_workflows.domain.message.events import (
     MessageCancelled,
     MessageCreated,
@@ -64,10 +69,16 @@ from pi_workflows.domain.run.events import (
     RunWorkerNoProgress,
 )
 from pi_workflows.domain.session.events import SegmentCompleted, SegmentFailed, SegmentOpened
+from pi_workflows.domain.settings.events import (
+    AttemptStatusChanged,
+    RunSettingsOpened,
+    SettingsChanged,
+)
 from pi_workflows.views import story_decisions as decisions
 from pi_workflows.views import story_effects as effects
 from pi_workflows.views import story_messages as messages
 from pi_workflows.views import story_runs as runs
+from pi_workflows.views import story_settings as settings
 from pi_workflows.views.story_narrator import Narrator
 
 Teller: TypeAlias = Callable[[Narrator, Event], None]
@@ -117,6 +128,12 @@ TELLERS: Final[Mapping[type[Event], Teller]] = dict(
         _row(DecisionRequested, decisions.requested),
         _row(DecisionSubmitted, decisions.submitted),
         _row(DecisionResolved, decisions.resolved),
+        _row(RunSettingsOpened, settings.opened),
+        _row(SettingsChanged, settings.changed),
+        _row(AttemptStatusChanged, settings.outdated),
+        _row(FollowUpQueued, settings.queued),
+        _row(FollowUpRemoved, settings.removed),
+        _row(FollowUpCancelled, settings.cancelled),
         _row(EffectReserved, effects.reserved),
         _row(EffectAttemptStarted, effects.attempt_started),
         _row(EffectAttemptFinished, effects.attempt_finished),
