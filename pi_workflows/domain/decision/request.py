@@ -85,13 +85,37 @@ def requested(
         raise TransitionDenied(
             f"{attempt.node_id} does not declare this decision.", code="decisionMismatch"
         )
+    row, blobs = _row(state, attempt, question, subject, at_ms)
+    key = row.decision_id
+    drafts = [Draft("decision", key, DecisionRequested(decision=row), state.run_id)]
+    if state.execution_mode == "interactive":
+        text = Blob.text(question_text(question, row.deadline_at))
+        blobs.append(text)
+        drafts.append(
+            messages.created(
+                read,
+                run_id=state.run_id,
+                session_id=state.origin_session_id,
+                kind="decision",
+                source_id=key,
+                key=_ASKED,
+                content=text,
+                at_ms=at_ms,
+            )
+        )
+    return drafts, blobs
+
+
+def _row(
+    state: RunState, attempt: OpenAttempt, question: DecisionQuestion, subject: Blob, at_ms: int
+) -> tuple[DecisionRow, list[Blob]]:
+    """Return a decision as it is stored, and the values that it names."""
     decision_id = ids.decision_id(state.run_id, attempt.attempt_id)
     presentation = Blob.json(question.presentation.document())
     choices = Blob.json([choice.document() for choice in question.choices])
     default = question.default_response
     response = Blob.json(default.document()) if default is not None else None
     deadline_ms = question.deadline_ms
-    deadline_at = None if deadline_ms is None else at_ms + deadline_ms
     asked = Asked(
         decision_id=decision_id,
         run_id=state.run_id,
@@ -104,7 +128,7 @@ def requested(
         subject_digest=subject.hex,
         presentation_digest=presentation.hex,
         choices_digest=choices.hex,
-        deadline_at=deadline_at,
+        deadline_at=None if deadline_ms is None else at_ms + deadline_ms,
         default_response_digest=response.hex if response is not None else None,
     )
     request = asked.blob()
@@ -120,31 +144,13 @@ def requested(
         choices_hash=choices.hex,
         request_digest=request.hex,
         presentation_revision=REVISION,
-        deadline_at=deadline_at,
-        default_response_hash=response.hex if response is not None else None,
+        deadline_at=asked.deadline_at,
+        default_response_hash=asked.default_response_digest,
         request_hash=request.hex,
         created_at=at_ms,
     )
-    drafts = [Draft("decision", decision_id, DecisionRequested(decision=row), state.run_id)]
-    blobs = [subject, presentation, choices, request]
-    if response is not None:
-        blobs.append(response)
-    if state.execution_mode == "interactive":
-        text = Blob.text(question_text(question, deadline_at))
-        blobs.append(text)
-        drafts.append(
-            messages.created(
-                read,
-                run_id=state.run_id,
-                session_id=state.origin_session_id,
-                kind="decision",
-                source_id=decision_id,
-                key=_ASKED,
-                content=text,
-                at_ms=at_ms,
-            )
-        )
-    return drafts, blobs
+    blobs = [subject, presentation, choices, request, response]
+    return row, [blob for blob in blobs if blob is not None]
 
 
 def _read(contract: Blob) -> tuple[DecisionQuestion, Blob]:
