@@ -128,6 +128,8 @@ RECOVERY_LAUNCHES_MAX: Final = 2
 TERMINAL_TURN_MS: Final = 900_000
 # How long an ended run stays the session's work after its last turn.
 TERMINAL_RETAINED_MS: Final = 60_000
+# Accounts of one track of progress that an estimate looks at: more than its intervals.
+TRACK_ACCOUNTS_MAX: Final = 64
 # The evidence that a person gives for an effect's outcome: a few pages of text.
 EVIDENCE_CHARS_MAX: Final = 4_000
 

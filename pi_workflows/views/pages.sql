@@ -74,3 +74,12 @@ CROSS JOIN workflow_updates AS u ON u.update_id = asked.value
 CROSS JOIN node_attempts AS a ON a.attempt_id = u.attempt_id
 CROSS JOIN blobs AS d ON d.blob_hash = u.data_hash
 ORDER BY asked.key
+
+-- name: track
+-- The newest accounts under one key, from the end: an estimate looks no further back.
+SELECT u.recorded_at, d.content
+FROM workflow_updates AS u
+CROSS JOIN blobs AS d ON d.blob_hash = u.data_hash
+WHERE u.run_id = :run_id AND u.update_type = 'progress' AND u.update_key = :update_key
+ORDER BY u.run_revision DESC
+LIMIT :accounts_max

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from pi_workflows.base.blob import Blob
+from pi_workflows.base.canonical import Json
+from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.follow_up.queue import RemoveFollowUp
 from pi_workflows.domain.message.branch import ReportBranch
 from pi_workflows.domain.run.control import CancelRun
@@ -18,8 +20,9 @@ from pi_workflows.views.pages import run_page
 from pi_workflows.views.run_patch import run_patch
 from pi_workflows.views.run_view import run_view
 from pi_workflows.views.story import story
+from pi_workflows.views.track import track_estimate
 from tests.kernel import preferring, queueing
-from tests.kernel.harness import Harness, end
+from tests.kernel.harness import Harness, begin, end
 from tests.kernel.preferring import MERGED, SCOPE, begin_bound, change, open_scope, value_of
 from tests.kernel.queueing import RUN, SESSION, key_of, launched, message_of, queue
 from tests.views.following import Follower, decoded
@@ -129,3 +132,21 @@ def test_a_story_tells_who_changed_what(bench: Harness) -> None:
     assert any("got their first value" in text for text in texts)
     assert any("changed the settings: change 1" in text for text in texts)
     assert any("it chooses again" in text for text in texts)
+
+
+def test_a_track_is_estimated_of_what_was_published(bench: Harness) -> None:
+    """Under its key, over all of its run, by the times at which it was recorded."""
+    permit = bench.launch()
+    bench.do(begin("one"), permit=permit)
+    attempt_id = begin("one").attempt_id
+    for count in range(0, 60, 10):
+        data: Json = {"status": "running", "unit": "files", "completed": count, "total": 100}
+        update = RecordUpdate(RUN, attempt_id, "progress", "copy", Blob.json(data))
+        bench.do(update, permit=permit)
+        bench.clock.advance_ms(1_000)
+    with bench.store.snapshot() as read:
+        found = track_estimate(read, RUN, "copy")
+        assert track_estimate(read, RUN, "other") is None
+    assert found is not None
+    assert (found.finish_ms, found.confidence) == (bench.clock.now_ms() + 4_000, "high")
+    assert found.document()["source"] == "rate"
