@@ -209,7 +209,8 @@ def workflow_settings(
     ]
     if len(rules) != len(listed):
         problems.append(Problem("settingsPathInvalid", "settings", "paths: use allow(...)"))
-    if not (isinstance(cast("object", model), type) and issubclass(model, BaseModel)):
+    given = cast("object", model)
+    if not (isinstance(given, type) and issubclass(given, BaseModel)):
         problems.append(
             Problem(
                 "settingsNotModel",

@@ -49,7 +49,7 @@ SETTINGS = workflow_settings(
 def define(**changes: Any) -> Any:
     """Define a workflow with settings."""
     nodes = changes.pop("nodes", {"one": compute(lambda ctx: ctx.run_id)})
-    given = {"settings": SETTINGS, **changes}
+    given: dict[str, Any] = {"settings": SETTINGS, **changes}
     return define_workflow(name="sample", input=Input, start="one", nodes=nodes, **given)
 
 
