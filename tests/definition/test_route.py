@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from pi_workflows.base.canonical import Json
 from pi_workflows.definition.graph import snapshot_problems
-from pi_workflows.definition.route import End, Next, Route, Unroutable, route
+from pi_workflows.definition.retry import retry_delay_ms
+from pi_workflows.definition.route import APPROVAL_STALE, End, Next, Route, Unroutable, route
 from pi_workflows.definition.selector import NodeOutcome
-from pi_workflows.definition.snapshot import Edge, Node, Snapshot
+from pi_workflows.definition.snapshot import Edge, Node, RetryPolicy, Snapshot
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(max_size=8),
@@ -21,6 +22,7 @@ JSON = st.recursive(
     ),
     max_leaves=8,
 )
+RETRY = RetryPolicy(max_attempts=2, on=("failed",), delay_ms=0, backoff=1.0)
 OUTCOMES: tuple[NodeOutcome, ...] = ("ok", "failed", "timed_out", "cancelled")
 
 
@@ -50,6 +52,9 @@ def switch(on: str, **cases: str) -> Snapshot:
         (defined(Edge(source="a", to="b")), "ok", None, Next("b")),
         (defined(Edge(source="a", to="b")), "failed", None, End("failed")),
         (switch("$.r", x="b", y="c"), "ok", {"r": "y"}, Next("c")),
+        (defined(Edge(source="a", to="b", delay=7)), "ok", None, Next("b", (), 7)),
+        (defined(Edge(source="a", to="b", delay="$.m")), "ok", {"m": 9}, Next("b", (), 9)),
+        (defined(Edge(source="a", to="b", delay="$.m")), "ok", {"m": 0.0}, Next("b", (), 0)),
         (switch("$output.r", x="b"), "ok", {"r": "x"}, Next("b")),
         (switch("$.r.s", x="b"), "ok", {"r": {"s": "x"}}, Next("b")),
         (switch("$", x="b"), "ok", "x", Next("b")),
@@ -144,3 +149,20 @@ def test_every_settled_node_has_exactly_one_answer(
         case Unroutable(code, message):
             assert code in {"noCase", "noValue", "notScalar"}
             assert len(message.splitlines()) == 1
+
+
+@pytest.mark.parametrize("edges", [(), (Edge(source="a", to="b"),)])
+def test_an_approval_that_does_not_hold_leads_back_to_the_decision(edges: tuple[Edge, ...]) -> None:
+    """Whatever the edges say; another failure, and another node's, follow them."""
+    plain = defined(*edges)
+    action = Node(type="action", timeout_ms=0, approved_by="c")
+    bound = plain.model_copy(update={"nodes": {**plain.nodes, "a": action}})
+    assert route(bound, "a", "failed", unread, APPROVAL_STALE) == Next("c")
+    assert route(bound, "a", "failed", unread, "nodeFailed") == End("failed")
+    assert route(bound, "a", "cancelled", unread, APPROVAL_STALE) == End("cancelled")
+    assert route(plain, "a", "failed", unread, APPROVAL_STALE) == End("failed")
+    assert retry_delay_ms(action.model_copy(update={"retry": RETRY}), "failed", 1) == 0
+    assert (
+        retry_delay_ms(action.model_copy(update={"retry": RETRY}), "failed", 1, APPROVAL_STALE)
+        is None
+    )
