@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar, cast
+from datetime import timedelta
+from typing import Final, Literal, TypeVar, cast
 
 from pi_workflows.base.errors import PayloadInvalid, Problem
 from pi_workflows.definition.selector import case_text
 from pi_workflows.definition.snapshot import Edge
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 CaseT = TypeVar("CaseT", bound=str | bool | int | float | None)
 
@@ -28,18 +31,34 @@ class Way:
     chooser: Literal["decision", "human_decision"] | None = None
 
 
-def edge(source: str, target: str) -> Way:
+def edge(source: str, target: str, *, delay: timedelta | str | None = None) -> Way:
     """Lead from a node to the next one.
 
     Args:
         source: The name of the node that ends.
         target: The name of the node that follows.
+        delay: How long the run waits in between, in wall time and without a process: a duration of
+            at most 7 days, or `$.field` where the output of `source` holds it in milliseconds. A
+            resume ends the wait.
 
     Returns:
         The edge, for `define_workflow(edges=...)`.
     """
-    problems = (*_name_problems("edges", source), *_name_problems(f"edges.{source}", target))
-    return Way(None if problems else Edge(source=source, to=target), problems)
+    problems = [*_name_problems("edges", source), *_name_problems(f"edges.{source}", target)]
+    waits = cast("object", delay)
+    if not isinstance(waits, timedelta | str | None):
+        problems.append(
+            Problem(
+                "edgeDelayInvalid",
+                f"edges.{source}",
+                f"delay is {waits!r:.60}: use a timedelta, or '$.field' for milliseconds in the"
+                " output",
+            )
+        )
+    if problems:
+        return Way(None, tuple(problems))
+    stored = -(-delay // _MILLISECOND) if isinstance(delay, timedelta) else delay
+    return Way(Edge(source=source, to=target, delay=stored), ())
 
 
 def switch(source: str, *, on: str, cases: Mapping[CaseT, str]) -> Way:

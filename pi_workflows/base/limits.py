@@ -153,6 +153,8 @@ NODES_MAX: Final = 4_096
 NODE_TIMEOUT_MS_MAX: Final = 30 * 86_400_000
 RETRY_DELAY_MS_MAX: Final = 7 * 86_400_000
 RETRY_ATTEMPTS_MAX: Final = 1_000
+# How long an edge may wait, as a retry may.
+EDGE_DELAY_MS_MAX: Final = RETRY_DELAY_MS_MAX
 RETRY_BACKOFF_MAX: Final = 100.0
 # One line that a person reads in a list: a checkpoint's summary, a status detail, a run's title.
 SUMMARY_CHARS_MAX: Final = 1_000

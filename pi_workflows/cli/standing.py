@@ -238,6 +238,8 @@ class _Look:
             settled = self._newest("attempt.settled")
             node = settled.node_id if settled is not None else None
             return Standing("retry", f"{node or 'A node'} is tried again at {due}.")
+        if reason == "delay":
+            return Standing("delay", f"It goes on by itself at {due}.")
         why = f" ({one_line(reason)})" if isinstance(reason, str) else ""
         return Standing("backoff", f"Its runner was lost{why}; a new one may start at {due}.")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from pi_workflows.base.errors import Problem
 from pi_workflows.base.limits import (
+    EDGE_DELAY_MS_MAX,
     EFFECT_TYPE_CHARS_MAX,
     NODE_NAME_CHARS_MAX,
     NODE_TIMEOUT_MS_MAX,
@@ -206,6 +207,7 @@ def _edge_problems(snapshot: Snapshot) -> Iterator[Problem]:
                     f"leads to {target!r}, but no node is called so{_meant(target, snapshot)}",
                 )
         yield from _switch_problems(where, edge)
+        yield from _delay_problems(where, edge)
         if edge.source in snapshot.nodes:
             yield from case_problems(where, edge, snapshot.nodes[edge.source])
 
@@ -229,6 +231,24 @@ def _switch_problems(where: str, edge: Edge) -> Iterator[Problem]:
     elif selector.source == "result":
         for case in edge.cases:
             yield from _outcome_problems(where, case)
+
+
+def _delay_problems(where: str, edge: Edge) -> Iterator[Problem]:
+    if edge.delay is None:
+        return
+    if edge.to is None:
+        yield Problem("edgeDelayInvalid", where, "delay: only a plain edge waits, no switch")
+    if isinstance(edge.delay, int):
+        if not 0 < edge.delay <= EDGE_DELAY_MS_MAX:
+            yield Problem("edgeDelayInvalid", where, "delay: use more than 0, at most 7 days")
+        return
+    selector = parse_selector(edge.delay)
+    if selector is None or selector.source != "output":
+        yield Problem(
+            "edgeDelayInvalid",
+            where,
+            f"delay={edge.delay!r}: write '$.field' for milliseconds in the output, or a timedelta",
+        )
 
 
 def _outcome_problems(where: str, case: str) -> Iterator[Problem]:

@@ -147,9 +147,16 @@ def _ways(edge: Edge, back: frozenset[tuple[str, str]]) -> Iterator[str]:
         return f"-> {name}{f' (enters {mounts[-1]})' if mounts else ''}{loop}"
 
     if edge.to is not None:
-        yield target(edge.to)
+        yield f"{_delay(edge)}{target(edge.to)}"
     for case, name in sorted((edge.cases or {}).items()):
         yield f"{edge.on} = {case} {target(name)}"
+
+
+def _delay(edge: Edge) -> str:
+    if edge.delay is None:
+        return ""
+    is_fixed = isinstance(edge.delay, int)
+    return f"after {_duration(edge.delay) if is_fixed else f'{edge.delay} ms'} "
 
 
 def _targets(snapshot: Snapshot, path: str) -> list[str]:

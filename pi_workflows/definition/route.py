@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pi_workflows.base.canonical import Json
+from pi_workflows.base.limits import EDGE_DELAY_MS_MAX
 from pi_workflows.definition.composition import entered
 from pi_workflows.definition.paths import ROOT
 from pi_workflows.definition.selector import (
@@ -33,10 +34,12 @@ class Next:
     Attributes:
         node_path: The node.
         enters: The mounts that it enters anew on its way, from the outermost.
+        delay_ms: Milliseconds that the run waits first, without a runner.
     """
 
     node_path: str
     enters: tuple[str, ...] = ()
+    delay_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,8 @@ class Unroutable:
     """The run fails: its switch cannot choose.
 
     Attributes:
-        code: `noCase`, `noValue` or `notScalar`.
-        message: One line that names the node, the switch and what was found.
+        code: `noCase`, `noValue`, `notScalar` or `delayInvalid`.
+        message: One line that names the node, the switch or delay, and what was found.
     """
 
     code: str
@@ -85,14 +88,14 @@ def route(
         snapshot: A sound definition.
         node_path: The node that settled; one of the snapshot's.
         outcome: How its visit ended, after all retries.
-        read_output: Reads the accepted output; called only for an `ok` node whose switch looks at
-            it.
+        read_output: Reads the accepted output; called only for an `ok` node whose switch or delay
+            looks at it.
         failure_code: Why a node failed. An action whose approval does not hold leads back to the
             decision that it needs, whatever its edges say.
 
     Returns:
         The next node; the run's end when an `ok` node has no edge, or another outcome no `$result.`
-        switch; or why the switch cannot choose.
+        switch; or why the edge leads nowhere.
     """
     assert node_path in snapshot.nodes, node_path
     edge = snapshot.edge_by_source.get(node_path)
@@ -108,11 +111,36 @@ def route(
         return End("completed")
     if selector is None:
         assert edge.to is not None, edge
-        return Next(edge.to, entered(edge.scope or ROOT, edge.to))
+        delay_ms = _delay_ms(edge, read_output)
+        if isinstance(delay_ms, Unroutable):
+            return delay_ms
+        return Next(edge.to, entered(edge.scope or ROOT, edge.to), delay_ms)
     if selector.source == "result":
         return _case(edge, outcome)
-    found = _select(edge, selector, read_output())
+    assert edge.on is not None, edge
+    found = _select(edge, edge.on, selector, read_output())
     return found if isinstance(found, Unroutable) else _case(edge, found.value)
+
+
+def _delay_ms(edge: Edge, read_output: Callable[[], Json]) -> int | Unroutable:
+    """Return how long the run waits on a plain edge, or why nobody can say."""
+    if edge.delay is None or isinstance(edge.delay, int):
+        return edge.delay or 0
+    selector = parse_selector(edge.delay)
+    assert selector is not None, edge
+    found = _select(edge, edge.delay, selector, read_output())
+    if isinstance(found, Unroutable):
+        return found
+    value = found.value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and 0 <= value <= EDGE_DELAY_MS_MAX and value == int(value):
+        return int(value)
+    shown = _shortened(repr(value), _VALUE_CHARS_MAX)
+    return _unroutable(
+        "delayInvalid",
+        f"{edge.source}: the delay at {edge.delay} is {shown}; use milliseconds, 0 to"
+        f" {EDGE_DELAY_MS_MAX}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +156,17 @@ def _selector(edge: Edge | None) -> Selector | None:
     return selector
 
 
-def _select(edge: Edge, selector: Selector, value: Json) -> _Found | Unroutable:
-    """Return the scalar that the switch looks at, or why there is none."""
+def _select(edge: Edge, on: str, selector: Selector, value: Json) -> _Found | Unroutable:
+    """Return the scalar that the edge looks at, or why there is none."""
     for member in selector.path:
         if not isinstance(value, Mapping) or member not in value:
-            return _unroutable("noValue", f"{edge.source}: the output has no value at {edge.on}")
+            return _unroutable("noValue", f"{edge.source}: the output has no value at {on}")
         value = value[member]
     if isinstance(value, dict | list):
         kind = "an object" if isinstance(value, dict) else "a list"
         return _unroutable(
             "notScalar",
-            f"{edge.source}: {edge.on} is {kind}; a switch compares text, numbers or booleans",
+            f"{edge.source}: {on} is {kind}; an edge looks at text, numbers or booleans",
         )
     return _Found(value)
 

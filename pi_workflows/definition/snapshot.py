@@ -146,6 +146,8 @@ class Edge(Document):
         on: What a switch looks at, such as `$.route`.
         cases: The next node by the looked-at value as text.
         scope: The mount whose workflow declares the edge; None = the root.
+        delay: How long the run waits on a plain edge: milliseconds, or where the output of the
+            node that ended says how many, such as `$.wait_ms`.
     """
 
     source: str = Field(validation_alias="from", serialization_alias="from")
@@ -153,6 +155,7 @@ class Edge(Document):
     on: str | None = None
     cases: dict[str, str] | None = None
     scope: str | None = None
+    delay: int | str | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class FinishAttempt(WireModel):
 
 
 class Requeue(WireModel):
-    """A retry with a delay is due: the run leaves its runner until then."""
+    """A retry or the next node is due later: the run leaves its runner until then."""
 
     command: Literal["requeue"] = "requeue"
     delay_ms: Number

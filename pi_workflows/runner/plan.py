@@ -35,9 +35,15 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A retry is due after so many milliseconds; the run leaves its runner until then."""
+    """Something is due after so many milliseconds; the run leaves its runner until then.
+
+    Attributes:
+        delay_ms: How long.
+        then: What is due: a retry, or the next node.
+    """
 
     delay_ms: int
+    then: Enter
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +91,8 @@ def first(snapshot: Snapshot, history: History, resume: Resume | None) -> Step:
             history.
 
     Returns:
-        The first step. A retry that is due after a delay has waited already: that is why this
-        runner was launched.
+        The first step. What is due after a delay has waited already: that is why this runner was
+        launched.
     """
     if resume is not None and resume.open is not None:
         left = resume.open
@@ -96,9 +102,7 @@ def first(snapshot: Snapshot, history: History, resume: Resume | None) -> Step:
         return _enter(snapshot, history, Enter(start, 1, 0, entered(ROOT, start)))
     last = resume.last
     step = after(snapshot, history, Settled(last.node_path, last.visit, last.tries, last.outcome))
-    if isinstance(step, Later):
-        return _enter(snapshot, history, Enter(last.node_path, last.visit, last.tries))
-    return step
+    return step.then if isinstance(step, Later) else step
 
 
 def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
@@ -117,12 +121,12 @@ def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
     code = failed.code if failed is not None else None
     delay_ms = retry_delay_ms(snapshot.nodes[path], settled.outcome, settled.tries, code)
     if delay_ms is not None:
-        retry = _enter(snapshot, history, Enter(path, settled.visit, settled.tries))
-        return Later(delay_ms) if delay_ms and isinstance(retry, Enter) else retry
+        return _enter(snapshot, history, Enter(path, settled.visit, settled.tries), delay_ms)
     chosen = route(snapshot, path, settled.outcome, lambda: history.output(path), code)
     if isinstance(chosen, Next):
         visit = history.visits.get(chosen.node_path, 0) + 1
-        return _enter(snapshot, history, Enter(chosen.node_path, visit, 0, chosen.enters))
+        entry = Enter(chosen.node_path, visit, 0, chosen.enters)
+        return _enter(snapshot, history, entry, chosen.delay_ms)
     if isinstance(chosen, Unroutable):
         return Over("failed", failure=Failure.of(chosen.code, chosen.message))
     if chosen.outcome == "completed":
@@ -132,7 +136,7 @@ def after(snapshot: Snapshot, history: History, settled: Settled) -> Step:
     return Over("timed_out" if chosen.outcome == "timed_out" else "failed", failure=named)
 
 
-def _enter(snapshot: Snapshot, history: History, step: Enter) -> Step:
+def _enter(snapshot: Snapshot, history: History, step: Enter, delay_ms: int = 0) -> Step:
     """Return the step, or the run's end when a workflow around it has taken all its steps."""
 
     def steps(mount: str) -> int:
@@ -140,6 +144,6 @@ def _enter(snapshot: Snapshot, history: History, step: Enter) -> Step:
 
     spent = exhausted(snapshot, step.node_path, history.step_total, steps)
     if spent is None:
-        return step
+        return Later(delay_ms, step) if delay_ms else step
     message = exhausted_message(spent, step.node_path)
     return Over("failed", failure=Failure.of("maxSteps", message))

@@ -31,7 +31,7 @@ from pi_workflows.domain.run.events import (
 )
 from pi_workflows.domain.run.state import NODE_OUTCOME
 from pi_workflows.views.story_narrator import Attempt, Narrator
-from pi_workflows.views.story_times import RETRY, SERVER_LOST
+from pi_workflows.views.story_times import DELAY, RETRY, SERVER_LOST
 from pi_workflows.views.story_values import DIGEST_CHARS
 
 _CLAIM: Final = "claim"
@@ -107,6 +107,11 @@ def requeued(narrator: Narrator, fact: RunRequeued) -> None:
         if not narrator.add(f"it is to be tried again in {delay}"):
             node = narrator.last_node
             narrator.say(f"{node} is to be tried again in {delay}", node=node)
+        return
+    if fact.reason == DELAY:
+        delay = duration(delay_ms)
+        if not narrator.add(f"the run was to go on in {delay}"):
+            narrator.say(f"The run was to go on in {delay}")
         return
     then = f"the run was queued for another one{_later(delay_ms)}"
     _lost(narrator, fact.reason, _cut(narrator, fact), then)

@@ -32,6 +32,9 @@ SERVER_LOST: Final = "serverLost"
 RETRY: Final = "retry"
 """Why a runner lets a run wait until a retry is due."""
 
+DELAY: Final = "delay"
+"""Why it lets a run wait that an edge holds for some time."""
+
 EFFECT_RESOLVED: Final = "effect "
 """How the reason begins with which a run goes on after a person settled an effect."""
 
@@ -194,7 +197,7 @@ class Timeline:
         if self._is_server_lost:
             return True
         if isinstance(fact, RunRequeued):
-            return fact.reason != RETRY
+            return fact.reason not in (RETRY, DELAY)
         return isinstance(fact, RunWorkerNoProgress | RunEffectAmbiguous)
 
     def _lose(self, interval: ClosedInterval | None) -> None:

@@ -132,6 +132,14 @@ def _retry(bench: Harness) -> None:
     bench.clock.advance_ms(-49_000)
 
 
+def _resting(bench: Harness) -> None:
+    permit = bench.launch(workflow=WORKFLOWS["polling"])
+    bench.do(begin("look"), permit=permit)
+    bench.do(end("look", {"route": "a"}), begin("rest"), permit=permit)
+    bench.do(end("rest"), Requeue("run-1", 3_000), permit=permit)
+    bench.clock.advance_ms(-48_000)
+
+
 def _backoff(bench: Harness) -> None:
     _working(bench)
     bench.do(LoseRunner("run-1", 0, counted=True, detail="exit code 9"))
@@ -257,6 +265,7 @@ CASES: Final = (
         is_worked_on=True,
     ),
     Case(_retry, "retry", "one is tried again at <moment> (in 1.0 s)."),
+    Case(_resting, "delay", "It goes on by itself at <moment> (in 1.0 s)."),
     Case(
         _backoff,
         "backoff",

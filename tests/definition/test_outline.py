@@ -39,8 +39,8 @@ SNAPSHOT = Snapshot(
     },
     edges=(
         Edge(source="ask", on="$.ok", cases={"true": "send", "false": "look"}),
-        Edge(source="list", to="ask"),
-        Edge(source="look", to="list"),
+        Edge(source="list", to="ask", delay=90_000),
+        Edge(source="look", to="list", delay="$.wait_ms"),
     ),
 )
 
@@ -53,9 +53,9 @@ def test_an_outline_shows_the_graph_in_running_order() -> None:
             "  look (start): shell, effect repo.read (idempotent), at most 1 h 30 min,"
             " up to 3 tries when failed, after 1 s 500 ms, times 2 each"
         ),
-        "    -> list",
+        "    after $.wait_ms ms -> list",
         "  list: compute, output list[Finding], time limit computed",
-        "    -> ask",
+        "    after 1 min 30 s -> ask",
         "  ask: checkpoint, 'Go on?', answer Answer",
         "    $.ok = false -> look (loop)",
         "    $.ok = true -> send",

@@ -42,6 +42,11 @@ def switch(on: str, **cases: str) -> Snapshot:
     return defined(Edge(source="a", on=on, cases=cases))
 
 
+def late(delay: int | str) -> Snapshot:
+    """A definition whose node a leads on after some time."""
+    return defined(Edge(source="a", to="b", delay=delay))
+
+
 @pytest.mark.parametrize(
     ("snapshot", "outcome", "output", "expected"),
     [
@@ -52,9 +57,9 @@ def switch(on: str, **cases: str) -> Snapshot:
         (defined(Edge(source="a", to="b")), "ok", None, Next("b")),
         (defined(Edge(source="a", to="b")), "failed", None, End("failed")),
         (switch("$.r", x="b", y="c"), "ok", {"r": "y"}, Next("c")),
-        (defined(Edge(source="a", to="b", delay=7)), "ok", None, Next("b", (), 7)),
-        (defined(Edge(source="a", to="b", delay="$.m")), "ok", {"m": 9}, Next("b", (), 9)),
-        (defined(Edge(source="a", to="b", delay="$.m")), "ok", {"m": 0.0}, Next("b", (), 0)),
+        (late(7), "ok", None, Next("b", (), 7)),
+        (late("$.m"), "ok", {"m": 9}, Next("b", (), 9)),
+        (late("$.m"), "ok", {"m": 0.0}, Next("b", (), 0)),
         (switch("$output.r", x="b"), "ok", {"r": "x"}, Next("b")),
         (switch("$.r.s", x="b"), "ok", {"r": {"s": "x"}}, Next("b")),
         (switch("$", x="b"), "ok", "x", Next("b")),
@@ -86,6 +91,12 @@ def test_route_table(
         (switch("$.r", x="b"), "ok", {"r": [1]}, "notScalar", "a list"),
         (switch("$.r", x="b"), "ok", {"r": {}}, "notScalar", "an object"),
         (switch("$result.outcome", ok="b"), "failed", None, "noCase", "'failed'"),
+        (late("$.m"), "ok", {}, "noValue", "a: the output has no value at $.m"),
+        (late("$.m"), "ok", {"m": -1}, "delayInvalid", "a: the delay at $.m is -1; use milli"),
+        (late("$.m"), "ok", {"m": 1.5}, "delayInvalid", "1.5"),
+        (late("$.m"), "ok", {"m": True}, "delayInvalid", "True"),
+        (late("$.m"), "ok", {"m": "9"}, "delayInvalid", "'9'"),
+        (late("$.m"), "ok", {"m": 604_800_001}, "delayInvalid", "604800001"),
     ],
 )
 def test_unroutable_says_what_it_found(

@@ -216,6 +216,28 @@ def test_an_edge_is_plain_or_a_switch(parts: dict[str, Any]) -> None:
     assert [problem.code for problem in snapshot_problems(snapshot)] == ["edgeInvalid"]
 
 
+@pytest.mark.parametrize(
+    ("delay", "expected"),
+    [
+        (1, []),
+        (limits.EDGE_DELAY_MS_MAX, []),
+        ("$.wait_ms", []),
+        (0, ["edgeDelayInvalid"]),
+        (limits.EDGE_DELAY_MS_MAX + 1, ["edgeDelayInvalid"]),
+        ("wait_ms", ["edgeDelayInvalid"]),
+        ("$result.outcome", ["edgeDelayInvalid"]),
+    ],
+)
+def test_an_edge_may_wait(delay: int | str, expected: list[str]) -> None:
+    """A plain edge waits for up to seven days, or as long as the output says; a switch does not."""
+    nodes = {"a": Node(type="compute"), "b": Node(type="compute")}
+    plain = Edge(source="a", to="b", delay=delay)
+    switched = Edge(source="a", on="$", cases={"x": "b"}, delay=delay)
+    for edge, codes in ((plain, expected), (switched, ["edgeDelayInvalid", *expected])):
+        snapshot = Snapshot(name="x", start_at="a", max_steps=1, nodes=nodes, edges=(edge,))
+        assert [problem.code for problem in snapshot_problems(snapshot)] == codes
+
+
 def test_a_definition_has_so_many_nodes() -> None:
     """A graph that nobody could read is refused."""
     node = Node(type="compute")

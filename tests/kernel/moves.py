@@ -134,7 +134,7 @@ def _to_model(run_id: str, attempt_id: str, node: Node) -> WaitForInput:
 
 
 def _between(read: Snapshot, state: RunState) -> Command:
-    """Return the next node's start, a retry's delay, or the run's end."""
+    """Return the next node's start, a delay, or the run's end."""
     snapshot = snapshot_of(read, state)
     step = last_step(read, state.run_id)
     due = due_node(read, state, snapshot, step)
@@ -182,7 +182,7 @@ def _is_spent(
 
 
 def _due_ms(read: Snapshot, state: RunState, delay_ms: int) -> int:
-    """Return when a delayed retry may start, if its run was not requeued for it before."""
+    """Return when what is due later may start, if its run was not requeued for it before."""
     step = last_step(read, state.run_id)
     assert step is not None
     return step.finished_at + delay_ms

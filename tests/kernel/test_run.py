@@ -8,12 +8,15 @@ import pytest
 
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Outcome
+from pi_workflows.domain.attempt.boundary import Requeue
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.domain.run.claim import ClaimRun, FailLaunch, LoseRunner, ReleaseClaim
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.start import RestartRun, restart_id
 from tests.kernel.harness import Harness, ask, begin, definition, end, finish
+from tests.kernel.rebuilt import assert_rebuilds
+from tests.kernel.workflows import WORKFLOWS
 
 GATE = definition(
     {"work": {}, "gate": {"type": "checkpoint", "timeoutMs": 0}},
@@ -350,6 +353,36 @@ def test_a_runner_lost_before_its_requeue_does_not_shorten_a_retrys_delay(bench:
     bench.clock.advance_ms(1)
     permit = bench.relaunch()
     bench.do(begin("one", number=2), permit=permit)
+
+
+def test_an_edge_may_hold_the_run_for_some_time(bench: Harness) -> None:
+    """The run waits without a runner, as long as it must and no longer; a lost runner changes that
+    neither before it has left nor after the node that follows has begun.
+    """
+    permit = bench.launch(workflow=WORKFLOWS["polling"])
+    bench.do(begin("look"), permit=permit)
+    bench.do(end("look", output={"route": "a"}), begin("rest"), permit=permit)
+    bench.do(end("rest"), permit=permit)
+    assert bench.answer(Requeue("run-1", 2_999), permit=permit).code == "retryNotDue"
+    bench.clock.advance_ms(1_000)
+    bench.do(LoseRunner("run-1", 0, counted=True, detail="killed"), permit=permit)
+    bench.clock.advance_ms(1_999)
+    assert bench.answer(ClaimRun("run-1")).code == "runNotDue"
+    bench.clock.advance_ms(1)
+    permit = bench.relaunch()
+    bench.do(begin("look", number=2, visit=2), permit=permit)
+    bench.do(LoseRunner("run-1", 0, counted=False, detail="killed"), permit=permit)
+    permit = bench.relaunch()
+    assert bench.answer(Requeue("run-1", 3_000), permit=permit).code == "retryNotDue"
+    bench.do(begin("look", number=3, visit=2), permit=permit)
+    bench.do(end("look", {"route": "a"}, number=3), permit=permit)
+    bench.do(begin("rest", number=2, visit=2), permit=permit)
+    bench.do(end("rest", number=2), Requeue("run-1", 3_000), permit=permit)
+    bench.clock.advance_ms(2_999)
+    assert bench.answer(ClaimRun("run-1")).code == "runNotDue"
+    bench.clock.advance_ms(1)
+    bench.relaunch()
+    assert_rebuilds(bench.store)
 
 
 def test_a_run_that_did_not_complete_says_why(bench: Harness) -> None:

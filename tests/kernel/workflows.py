@@ -91,6 +91,11 @@ WORKFLOWS: Final[dict[str, Blob]] = {
         {"one": {"retry": retry(2_000), "timeoutMs": None}, "two": {}},
         [{"from": "one", "to": "two"}],
     ),
+    "polling": definition(
+        {"look": {}, "rest": {}},
+        [_switch("look", {"a": "rest"}), {"from": "rest", "to": "look", "delay": 3_000}],
+        max_steps=9,
+    ),
     "gate": definition(
         {"work": {}, "gate": _GATE, "after": {}},
         [{"from": "work", "to": "gate"}, _switch("gate", {"a": "after", "b": "work"})],

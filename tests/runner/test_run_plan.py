@@ -77,7 +77,23 @@ def test_a_retry_keeps_the_visit_and_counts_the_tries() -> None:
 def test_a_delayed_retry_is_later() -> None:
     """The run leaves its runner until then."""
     failed = Settled("a", 1, 1, "failed")
-    assert plan.after(snapshot(retry=LATER), history("failed"), failed) == Later(50)
+    assert plan.after(snapshot(retry=LATER), history("failed"), failed) == Later(
+        50, Enter("a", 1, 1)
+    )
+
+
+def test_an_edge_that_waits_is_later_and_has_waited_when_launched_again() -> None:
+    """The next visit is due after the output's milliseconds, and at once in the next launch."""
+    edges = (Edge(source="a", to="c", delay="$.wait_ms"), Edge(source="c", to="b"))
+    waiting = snapshot().model_copy(update={"edges": edges})
+    past = History(step_total=1, visits={"a": 1, "c": 3}, attempts={"a": 1, "c": 3})
+    past.settle("a", 1, "ok", b'{"wait_ms":50}', None)
+    due = Enter("c", 4, 0)
+    assert plan.after(waiting, past, Settled("a", 1, 1, "ok")) == Later(50, due)
+    last = Last(node_path="a", visit=1, tries=1, outcome="ok")
+    assert plan.first(waiting, past, resume(last)) == due
+    spent = waiting.model_copy(update={"max_steps": 1})
+    assert isinstance(plan.after(spent, past, Settled("a", 1, 1, "ok")), Over)
 
 
 def test_a_delayed_retry_has_waited_when_the_run_is_launched_again() -> None:

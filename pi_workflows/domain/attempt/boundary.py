@@ -102,10 +102,10 @@ class FinishAttempt(Command):
 
 @dataclass(frozen=True, slots=True)
 class Requeue(Command):
-    """A retry is due later; the runner leaves.
+    """A retry or the next node is due later; the runner leaves.
 
     Attributes:
-        delay_ms: Milliseconds until it is due.
+        delay_ms: Milliseconds until something is due.
     """
 
     delay_ms: int
@@ -119,13 +119,16 @@ class Due:
         node_path: The node.
         visit: Its visit.
         attempt_number: The number of its next attempt.
-        delay_ms: How long a retry has to wait from the settlement before it; 0 for everything else.
+        delay_ms: How long it has to wait from the settlement before it: a retry, or the next node
+            after an edge that waits.
+        is_retry: Whether it is a retry of the visit that settled.
     """
 
     node_path: str
     visit: int
     attempt_number: int
     delay_ms: int = 0
+    is_retry: bool = False
 
 
 def due_node(read: Read, state: RunState, snapshot: Snapshot, step: LastStep | None) -> Due | None:
@@ -163,13 +166,16 @@ def due_node(read: Read, state: RunState, snapshot: Snapshot, step: LastStep | N
             )
             if not isinstance(chosen, Next):
                 return None
-            node_path = chosen.node_path
+            node_path, delay_ms = chosen.node_path, chosen.delay_ms
     newest = last_of_node(read, state.run_id, node_path)
     if newest is None:
-        return Due(node_path, 1, 1)
+        return Due(node_path, 1, 1, delay_ms)
     goes_on = is_retry or newest.status == "interrupted"
-    visit = newest.visit_number if goes_on else newest.visit_number + 1
-    return Due(node_path, visit, newest.attempt_number + 1, delay_ms)
+    if not goes_on:
+        return Due(node_path, newest.visit_number + 1, newest.attempt_number + 1, delay_ms)
+    # What a lost runner had begun has waited already.
+    waits_ms = delay_ms if is_retry else 0
+    return Due(node_path, newest.visit_number, newest.attempt_number + 1, waits_ms, is_retry)
 
 
 def start_attempt(command: StartAttempt, context: Context, read: Read) -> Decided:
@@ -387,11 +393,11 @@ def _is_applied(read: Read, state: RunState, attempt: OpenAttempt, node: Node) -
 
 
 def requeue(command: Requeue, context: Context, read: Read) -> Decided:
-    """Decide that the run leaves its runner until a retry is due.
+    """Decide that the run leaves its runner until a retry, or the next node, is due.
 
     Raises:
         NotFound: There is no such run.
-        TransitionDenied: It has ended, an attempt is open, or no retry with this delay is due.
+        TransitionDenied: It has ended, an attempt is open, or nothing with this delay is due.
     """
     state = working_run(read, command.run_id)
     if open_attempt(read, command.run_id) is not None:
@@ -399,7 +405,7 @@ def requeue(command: Requeue, context: Context, read: Read) -> Decided:
     step = last_step(read, command.run_id)
     due = due_node(read, state, snapshot_of(read, state), step)
     if due is None or due.delay_ms == 0 or due.delay_ms != command.delay_ms:
-        raise TransitionDenied("No retry with this delay is due.", code="retryNotDue")
+        raise TransitionDenied("Nothing with this delay is due.", code="retryNotDue")
     event = RunRequeued(
         lease=state.released(),
         run_id=state.run_id,
@@ -407,6 +413,6 @@ def requeue(command: Requeue, context: Context, read: Read) -> Decided:
         queue=state.queue("queued", available_at=context.at_ms + command.delay_ms).model_copy(
             update={"consecutive_errors": 0}
         ),
-        reason="retry",
+        reason="retry" if due.is_retry else "delay",
     )
     return Decided(drafts=(state.draft(event),))
