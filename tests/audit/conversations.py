@@ -228,7 +228,7 @@ def _expired(talk: Conversation) -> Steps:
     yield NOW
     turn = talk.begin_turn(talk.hear())
     talk.life.sample("plan", 900)
-    talk.disconnect(turn, 1_000)
+    talk.disconnect(turn, 5_000)
     yield NOW
     talk.expire()
     talk.life.boot()

@@ -76,12 +76,14 @@ def unanswered(outcome: str = "timed_out", failure: Failure = LATE) -> FinishAtt
 def told_end(bench: Harness) -> None:
     """Bring a run to where its session works on its end."""
     asked(bench)
-    bench.do(expire(REQUEST))
+    working(bench)
+    bench.clock.advance_ms(BUDGET_MS)
+    bench.do(expire(REQUEST), end_turn(STEP))
     permit = bench.relaunch()
     bench.do(unanswered(), begin("late"), end("late", outcome="failed"), permit=permit)
     bench.do(finish(outcome="failed"), permit=permit)
     bench.do(tell_end())
-    working(bench, end_message())
+    working(bench, end_message(), TURNS[1])
 
 
 # --- the command that writes each event ----------------------------------------------------------

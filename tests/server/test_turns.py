@@ -196,7 +196,7 @@ def test_a_step_whose_time_is_over_is_asked_no_more(state_dir: Path) -> None:
                 {"requestId": request_of("plan"), "submissionId": "late", "value": 1},
                 revision=1,
             )
-            assert code(late) == "requestCancelled"
+            assert code(late) == "requestExpired"
             assert sum(each.elapsed_ms for each in talk.clocks()) >= BUDGET_MS
             page = await talk.peer.ask("view.page", {"kind": "trace", "cursor": 0}, run_id="run-1")
             items = members(page.receipt)["items"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -15,7 +16,16 @@ from pi_workflows.domain.fact import Actor
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.message.recovery import StopRecovery
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
-from tests.kernel.conversing import REQUEST, STEP, TURNS, asked, reminder, told_end, unanswered
+from tests.kernel.conversing import (
+    BUDGET_MS,
+    REQUEST,
+    STEP,
+    TURNS,
+    asked,
+    reminder,
+    told_end,
+    unanswered,
+)
 from tests.kernel.harness import (
     Harness,
     ask_text,
@@ -99,7 +109,9 @@ def interrupted(bench: Harness) -> None:
     bench.do(ResumeRun("run-1"))
     again = step_message("plan", "resumed:2")
     work(bench, again, "t2")
-    bench.do(report_branch(again, None), actor=_MODEL)
+    bench.clock.advance_ms(BUDGET_MS - 2 * _SAID_MS)
+    lost = replace(report_branch(again, None), elapsed_ms=BUDGET_MS - _SAID_MS)
+    bench.do(lost, actor=_MODEL)
     bench.do(expire(REQUEST), actor=Actor("policy"))
 
 
@@ -124,7 +136,7 @@ def aborted(bench: Harness) -> None:
     """A person interrupts the model that works on the end of a run."""
     told_end(bench)
     bench.clock.advance_ms(3_000)
-    bench.do(end_turn(end_message(), TURNS[0], "aborted"), actor=_MODEL)
+    bench.do(end_turn(end_message(), TURNS[1], "aborted"), actor=_MODEL)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import Outcome
+from pi_workflows.base.errors import Outcome, TransitionDenied
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.failure import Failure
@@ -81,9 +81,10 @@ def expire_request(command: ExpireRequest, context: Context, read: Read) -> Deci
     if request.status != "pending" or attempt is None or state.is_terminal:
         return Decided(outcome=Outcome.ADOPTED)
     budget_ms = attempt.timeout_ms or 0
-    used_ms = spent(read, attempt.attempt_id).elapsed_ms + max(
-        attempt.elapsed_ms or 0, command.elapsed_ms
-    )
+    used_ms = spent(read, attempt.attempt_id).elapsed_ms
+    if attempt.elapsed_ms is not None:
+        # What was measured of an interval that closed meanwhile is among the spent time already.
+        used_ms += max(attempt.elapsed_ms, command.elapsed_ms)
     if not budget_ms or used_ms < budget_ms:
         return Decided(outcome=Outcome.ADOPTED)
     failure = Failure(TIMED_OUT, f"no answer within {budget_ms} ms of active time")
@@ -91,6 +92,20 @@ def expire_request(command: ExpireRequest, context: Context, read: Read) -> Deci
         read, state, request, failure, context.at_ms, elapsed_ms=command.elapsed_ms
     )
     return Decided(drafts=drafts, blobs=blobs)
+
+
+def require_in_time(read: Read, request: Asked) -> None:
+    """Refuse an answer to a question whose time ran out; only then it is said to have.
+
+    Raises TransitionDenied `requestExpired`.
+    """
+    if request.status != "cancelled":
+        return
+    reason = read.one(bytes, SQL["closed_with"], request_id=request.request_id)
+    if reason is not None and read.document(Failure.parse, reason).code == TIMED_OUT:
+        raise TransitionDenied(
+            f"The time for request {request.request_id} is over.", code="requestExpired"
+        )
 
 
 class _Parts(NamedTuple):

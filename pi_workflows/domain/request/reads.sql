@@ -13,6 +13,13 @@ JOIN node_attempts AS a ON a.attempt_id = q.attempt_id
 LEFT JOIN interactive_submissions AS s ON s.submission_id = q.accepted_submission_id
 WHERE q.request_id = :request_id
 
+-- name: closed_with
+-- Why the attempt of a question did not end well, or goes on waiting for its end.
+SELECT a.error_hash
+FROM interactive_requests AS q
+JOIN node_attempts AS a ON a.attempt_id = q.attempt_id
+WHERE q.request_id = :request_id AND a.error_hash IS NOT NULL
+
 -- name: submission
 -- One answer.
 SELECT submission_id, request_id, idempotency_key, request_revision, payload_hash, outcome, receipt_hash

@@ -18,6 +18,7 @@ from pi_workflows.base.errors import (
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.message import state as messages
+from pi_workflows.domain.request.closing import require_in_time
 from pi_workflows.domain.request.events import RequestSubmitted, RequestValidated
 from pi_workflows.domain.request.state import (
     SQL,
@@ -105,7 +106,7 @@ def submit_candidate(command: SubmitCandidate, context: Context, read: Read) -> 
 
     Raises:
         NotFound: There is no such run or request.
-        TransitionDenied: `requestKind`, `requestCancelled` or `requestTarget`.
+        TransitionDenied: `requestKind`, `requestCancelled`, `requestExpired` or `requestTarget`.
         RevisionConflict: `runPaused`, `staleRevision`, `alreadyAnswered`, or `submissionPending`:
             another candidate is being judged.
         IdempotencyConflict: The key or the ID names another candidate.
@@ -222,6 +223,7 @@ def _require_acceptable(
         raise RevisionConflict(
             f"Request {request.request_id} was already answered.", code="alreadyAnswered"
         )
+    require_in_time(read, request)
     require_open(state, request, revision)
     require_new_submission(read, submission_id)
     if validating(read, request.request_id) is not None:

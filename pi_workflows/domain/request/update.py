@@ -9,6 +9,7 @@ from pi_workflows.base.errors import RevisionConflict
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.attempt.progress import Account, recorded
 from pi_workflows.domain.fact import Command, Context, Decided
+from pi_workflows.domain.request.closing import require_in_time
 from pi_workflows.domain.request.state import (
     asked,
     require_kind,
@@ -44,7 +45,8 @@ def publish_update(command: PublishUpdate, context: Context, read: Read) -> Deci
 
     Raises:
         NotFound: There is no such run or request.
-        TransitionDenied: `requestKind`, `requestTarget` or `requestCancelled`.
+        TransitionDenied: `requestKind`, `requestTarget`, `requestCancelled` or
+            `requestExpired`.
         RevisionConflict: `runPaused`, `staleRevision` or `alreadyAnswered`.
         LimitExceeded: `updateKeys`.
     """
@@ -56,6 +58,7 @@ def publish_update(command: PublishUpdate, context: Context, read: Read) -> Deci
         raise RevisionConflict(
             f"Request {request.request_id} was already answered.", code="alreadyAnswered"
         )
+    require_in_time(read, request)
     require_open(state, request, command.request_revision)
     attempt = open_attempt(read, command.run_id)
     assert attempt is not None, "an open question without its attempt"
