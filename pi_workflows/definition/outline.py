@@ -155,8 +155,8 @@ def _ways(edge: Edge, back: frozenset[tuple[str, str]]) -> Iterator[str]:
 def _delay(edge: Edge) -> str:
     if edge.delay is None:
         return ""
-    is_fixed = isinstance(edge.delay, int)
-    return f"after {_duration(edge.delay) if is_fixed else f'{edge.delay} ms'} "
+    waits = _duration(edge.delay) if isinstance(edge.delay, int) else f"{edge.delay} ms"
+    return f"after {waits} "
 
 
 def _targets(snapshot: Snapshot, path: str) -> list[str]:

@@ -132,9 +132,10 @@ def _delay_ms(edge: Edge, read_output: Callable[[], Json]) -> int | Unroutable:
     if isinstance(found, Unroutable):
         return found
     value = found.value
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and 0 <= value <= EDGE_DELAY_MS_MAX and value == int(value):
-        return int(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        delay_ms = int(value) if 0 <= value <= EDGE_DELAY_MS_MAX else -1
+        if delay_ms == value >= 0:
+            return delay_ms
     shown = _shortened(repr(value), _VALUE_CHARS_MAX)
     return _unroutable(
         "delayInvalid",

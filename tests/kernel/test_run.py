@@ -356,8 +356,9 @@ def test_a_runner_lost_before_its_requeue_does_not_shorten_a_retrys_delay(bench:
 
 
 def test_an_edge_may_hold_the_run_for_some_time(bench: Harness) -> None:
-    """The run waits without a runner, as long as it must and no longer; a lost runner changes that
-    neither before it has left nor after the node that follows has begun.
+    """The run waits without a runner, as long as it must and no longer.
+
+    A lost runner changes that neither before it has left nor after the next node has begun.
     """
     permit = bench.launch(workflow=WORKFLOWS["polling"])
     bench.do(begin("look"), permit=permit)
