@@ -14,7 +14,15 @@ from tests.cli.tree import paths
 
 COLUMNS = {"COLUMNS": "88"}
 EXAMPLE = re.compile(r"^    pi-workflows (?P<line>.+)$", re.MULTILINE)
-GROUPS = {(), ("operator",), ("server",), ("state",), ("audit",)}
+GROUPS = {
+    (),
+    ("operator",),
+    ("server",),
+    ("state",),
+    ("audit",),
+    ("settings",),
+    ("follow-up",),
+}
 
 
 def text_of(path: tuple[str, ...], fresh: Installation) -> str:

@@ -127,7 +127,7 @@ def test_settings_from_their_beginning_to_their_use(running: Running, project: P
     """Rules and code have their say; a node keeps its value, the next one has the new one."""
     turn: Json = {"op": "replace", "path": "/merge", "value": True}
     with running.client() as client:
-        for operations, code, more in (
+        refusals: list[tuple[list[Json], str, dict[str, Json]]] = [
             ([{"op": "replace", "path": "/secretive", "value": True}], "settingsDenied", {}),
             ([{"op": "add", "path": "/merge/x", "value": 1}], "settingsDenied", {}),
             ([{"op": "add", "path": "/labels/-", "value": "forbidden"}], "settingsInvalid", {}),
@@ -135,7 +135,8 @@ def test_settings_from_their_beginning_to_their_use(running: Running, project: P
             ([{"op": "test", "path": "/merge", "value": True}], "patchInvalid", {}),
             ([turn], "settingsChanged", {"expectedChangeNumber": 3}),
             ([turn], "settingsMissing", {"scopeId": "run:$root:2"}),
-        ):
+        ]
+        for operations, code, more in refusals:
             refused = _change(client, *operations, **more)
             assert members(refused.receipt)["code"] == code, (operations, refused.error)
         added = _change(client, {"op": "add", "path": "/labels/-", "value": "a"}).done()

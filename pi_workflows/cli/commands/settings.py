@@ -13,7 +13,9 @@ from pi_workflows.cli.invocation import Invocation
 
 def declare(app: typer.Typer) -> None:
     """Declare the commands of this module."""
-    command(app, "show", examples=("settings release-7", "settings show release-7 --json"))(show)
+    command(app, "show", examples=("settings show release-7", "settings show release-7 --json"))(
+        show
+    )
     command(
         app,
         "change",
@@ -25,7 +27,10 @@ def declare(app: typer.Typer) -> None:
 
 
 def show(invocation: Invocation, *, run: RunArgument) -> int:
-    """Show a run's settings: their values, who may change what, and who did."""
+    """Show a run's settings: their values, who may change what, and who did.
+
+    `show` may be left out: `settings RUN`.
+    """
     from pi_workflows.cli.settings import show_settings
 
     return show_settings(invocation, run)
