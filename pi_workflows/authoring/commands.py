@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+
+from pi_workflows.base.canonical import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,26 @@ class Command:
     cwd: str | os.PathLike[str] | None = None
     env: Mapping[str, str | None] | None = None
     stdin: str | None = None
+
+    def request(self, project_path: str) -> dict[str, Json]:
+        """Return what the effect of a shell step with this command asks for.
+
+        The subject of a decision that approves the step: `approved_by` compares the two.
+
+        Args:
+            project_path: The run's project, `ctx.project_path`.
+
+        Returns:
+            The program with its arguments, the absolute directory, and the SHA-256 of what it reads
+            on its standard input, if anything. Its variables are no part of it.
+        """
+        asked: dict[str, Json] = {
+            "command": [*self.argv],
+            "cwd": os.path.normpath(os.path.join(project_path, self.cwd or ".")),  # noqa: PTH118
+        }
+        if self.stdin is not None:
+            asked["stdinSha256"] = hashlib.sha256(os.fsencode(self.stdin)).hexdigest()
+        return asked
 
     def fault(self) -> str | None:
         """Return what is wrong with the command in one line, or None."""

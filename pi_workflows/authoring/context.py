@@ -82,6 +82,7 @@ class Context(Generic[InputT_co]):
             removes it.
         results: How the newest visit of each node ended, by name.
         run_id: The run.
+        project_path: The absolute directory of the run's project.
         node_path: This node's path.
         visit: Which entry of this node in the run, from 1.
         attempt_number: Which attempt of this node in the run, from 1.
@@ -99,6 +100,7 @@ class Context(Generic[InputT_co]):
     outputs: Mapping[str, Any]
     results: Mapping[str, NodeResult]
     run_id: str
+    project_path: str
     node_path: str
     visit: int
     attempt_number: int

@@ -235,9 +235,7 @@ def snapshot_node(node: AnyNode) -> model.Node:
                     "action_form": form,
                     "effect": _effect_policy(node.effect),
                     "retry": retry_policy(node.retry),
-                    "approved_by": (
-                        _or(node.approved_by, None) if isinstance(node, ActionNode) else None
-                    ),
+                    "approved_by": _or(node.approved_by, None),
                 }
             )
         case CheckpointNode():

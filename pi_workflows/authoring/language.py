@@ -275,6 +275,7 @@ def shell(
     parse: None = None,
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
+    approved_by: str | None = None,
     timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
@@ -287,6 +288,7 @@ def shell(
     parse: Callable[[ShellResult], OutputT],
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
+    approved_by: str | None = None,
     timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
@@ -300,6 +302,7 @@ def shell(
     output: type[ModelT],
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
+    approved_by: str | None = None,
     timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
@@ -312,6 +315,7 @@ def shell(
     output: type[BaseModel] | None = None,
     updates: LineReader | None = None,
     allow_non_zero_exit: bool = False,
+    approved_by: str | None = None,
     timeout: TimeLimit = TIMEOUT_DEFAULT,
     retry: Retry | None = None,
     status_detail: str | None = None,
@@ -329,6 +333,9 @@ def shell(
         updates: Turns each line that the command writes into a progress update, or None for no
             update.
         allow_non_zero_exit: Whether an exit code other than 0 is still a success.
+        approved_by: The name of the `human_decision` that has to have approved exactly this
+            command: its subject is `command.request(ctx.project_path)`. When the command is another
+            one, the decision is asked again.
         timeout: Active time of one attempt, at whose end the whole process tree is ended;
             None = no limit.
         retry: When a visit is tried again; never with a manual effect.
@@ -345,6 +352,7 @@ def shell(
         parse=parse,
         updates=updates,
         allow_non_zero_exit=allow_non_zero_exit,
+        approved_by=approved_by,
         timeout=timeout,
         retry=retry,
         status_detail=status_detail,
@@ -353,6 +361,7 @@ def shell(
             *effect_problems(effect),
             *(function_problems(parse, "parse") if parse is not None else ()),
             *(function_problems(updates, "updates") if updates is not None else ()),
+            *name_problems("approved_by", approved_by),
             *output_without_parse(output, parse),
             *common_problems(timeout, output, status_detail),
             *retry_problems(retry),

@@ -143,6 +143,7 @@ class ShellNode(Node[OutputT_co]):
         parse: Makes the output of the command's result; by default the output is the result itself.
         updates: Turns lines into updates while the command runs.
         allow_non_zero_exit: Whether an exit code other than 0 is still a success.
+        approved_by: The name of the decision whose subject the command's request must be.
         retry: When a visit is tried again.
     """
 
@@ -151,6 +152,7 @@ class ShellNode(Node[OutputT_co]):
     parse: Callable[[ShellResult], object] | None = None
     updates: LineReader | None = None
     allow_non_zero_exit: bool = False
+    approved_by: str | None = None
     retry: Retry | None = None
 
 

@@ -76,11 +76,11 @@ class Commands:
             node: Its node.
             policy: The node's effect.
         """
-        program = await self._program(attempt, node, policy)
-        if isinstance(program, Settlement):
-            return program
+        command = await self._command(attempt, node, policy)
+        if isinstance(command, Settlement):
+            return command
+        what = command.request(self._project_path)
         try:
-            what: Json = {"command": [*program.arguments], "cwd": program.cwd}
             request = encoded(what, field="request")
         except Refused as error:
             return failed(self._judge.reason(error))
@@ -91,11 +91,12 @@ class Commands:
             case Adopted(result):
                 return _adopted(await self._interpret(attempt, node, result or _NULL))
             case Due():
+                program = _program(command, str(what["cwd"]))
                 return await self._try(attempt, node, policy, reserved, program)
 
-    async def _program(
+    async def _command(
         self, attempt: Attempt, node: ShellNode[object], policy: EffectPolicy
-    ) -> Program | Settlement:
+    ) -> Command | Settlement:
         """Return what to execute, or why the attempt ends here."""
         command: object = node.command
         if not isinstance(node.command, Command):
@@ -114,16 +115,7 @@ class Commands:
         fault = command.fault()
         if fault is not None:
             return failed(Failure.of("commandInvalid", fault))
-        return Program(
-            arguments=tuple(command.argv),
-            cwd=self._directory(command),
-            environment=_environment(command.env or {}),
-            stdin=command.stdin,
-        )
-
-    def _directory(self, command: Command) -> str:
-        """Return where a command runs; a relative directory is below the project."""
-        return os.path.normpath(Path(self._project_path, command.cwd or "."))
+        return command
 
     async def _try(
         self,
@@ -182,6 +174,16 @@ class Commands:
             node.parse, result, deadline_ns=attempt.deadline_ns, cancel=attempt.cancel
         )
         return self._judge.settlement(attempt, called)
+
+
+def _program(command: Command, cwd: str) -> Program:
+    """Return what the operating system is given of a command."""
+    return Program(
+        arguments=tuple(command.argv),
+        cwd=cwd,
+        environment=_environment(command.env or {}),
+        stdin=command.stdin,
+    )
 
 
 def _adopted(settlement: Settlement) -> Settlement:

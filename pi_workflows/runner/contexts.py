@@ -59,6 +59,7 @@ class Contexts:
         updates: Updates,
         *,
         known: Mapping[str, Bound],
+        project_path: str,
     ) -> None:
         """Make contexts of a run.
 
@@ -69,6 +70,7 @@ class Contexts:
             history: What it has done.
             updates: Where its nodes publish.
             known: The newest settings that are known of each workflow, by its mount.
+            project_path: The directory of the run's project.
         """
         self._run_id = run_id
         self._workflow = workflow
@@ -76,6 +78,7 @@ class Contexts:
         self._history = history
         self._updates = updates
         self._known = known
+        self._project_path = project_path
 
     def of(self, attempt: Attempt) -> Context[BaseModel]:
         """Return the context of an attempt."""
@@ -86,6 +89,7 @@ class Contexts:
             outputs=seen.outputs,
             results=seen.results,
             run_id=self._run_id,
+            project_path=self._project_path,
             node_path=attempt.step.node_path,
             visit=attempt.step.visit,
             attempt_number=attempt.attempt_number,
@@ -128,6 +132,7 @@ class Contexts:
             outputs=seen.outputs,
             results=seen.results,
             run_id=self._run_id,
+            project_path=self._project_path,
             node_path=path,
             visit=visit,
             attempt_number=attempt_number,
@@ -157,6 +162,7 @@ class Contexts:
             outputs=seen.outputs,
             results=seen.results,
             run_id=self._run_id,
+            project_path=self._project_path,
             node_path=step.node_path,
             visit=step.visit,
             attempt_number=attempt.attempt_number,

@@ -86,7 +86,15 @@ class Session:
         run_id = self._launch.run_id
         updates = Updates(self._proposals, self._ending, self._clock)
         known: dict[str, Bound] = {}
-        contexts = Contexts(run_id, workflow, run_input, history, updates, known=known)
+        contexts = Contexts(
+            run_id,
+            workflow,
+            run_input,
+            history,
+            updates,
+            known=known,
+            project_path=self._launch.project_path,
+        )
         calls = Calls(working, self._clock)
         judge = Judge(self._loaded.paths)
         settings = Settings(

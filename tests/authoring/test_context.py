@@ -69,6 +69,7 @@ def context(outputs: Mapping[str, Json], publisher: Kept | None = None) -> Conte
         outputs=outputs,
         results={},
         run_id="run-1",
+        project_path="/project",
         node_path="find",
         visit=1,
         attempt_number=1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,11 @@ def test_a_command_sees_the_authors_variables_and_its_input(
     peer.begin(launch_of(author(shelled(command)), {}))
     peer.serve()
     assert result(peer)["stdout"] == "1 False True 200000\n"
+    (reserve,) = of_kind(peer.commands, ReserveEffect)
+    asked = peer.value(reserve.request)
+    assert isinstance(asked, dict)
+    assert set(asked) == {"command", "cwd", "stdinSha256"}
+    assert asked["stdinSha256"] == hashlib.sha256(b"x" * 200_000).hexdigest()
 
 
 def test_an_exit_code_fails_the_node_after_the_effect_was_applied(
