@@ -20,7 +20,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
-from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
 from pi_workflows.base.limits import VIEW_REVISIONS_KEPT
 from pi_workflows.domain.attempt.progress import RecordUpdate
@@ -53,8 +52,10 @@ FRAMES: Final = 6
 # How often somebody looks between two moves.
 LOOKS: Final = 0.04
 # How often somebody else acts between two moves; of those who would cancel, how many do.
-INTERFERED: Final = 0.08
+INTERFERED: Final = 0.12
 CANCELLED: Final = 0.2
+# How many of the runs mostly talk with a session.
+TALKING: Final = 0.3
 # How many commands a run has behind it: at times almost as many as patches are kept.
 AGES: Final = (*[0] * 11, VIEW_REVISIONS_KEPT - 20)
 _IS_SOAK: Final = settings.get_current_profile_name() == "soak"
@@ -100,6 +101,7 @@ class Recorder:
         captures: How many there were.
         entries: Entries that were sent of it.
         events: Events that were sent of it.
+        attempts: Those for which there was one.
     """
 
     run_id: str
@@ -107,21 +109,27 @@ class Recorder:
     captures: int = 0
     entries: int = 0
     events: int = 0
+    attempts: set[str] = field(default_factory=set[str])
 
-    def next(self, chance: random.Random) -> Command:
-        """Return the next sending."""
+    def next(self, chance: random.Random, attempts: Sequence[str]) -> Command:
+        """Return the next sending; what is captured may be the part of one of these attempts."""
         key = self.key
         if key is None:
             self.captures += 1
             self.key, self.entries, self.events = f"capture-{self.captures}", 0, 0
+            unknown = sorted({*attempts} - self.attempts)
+            if unknown and chance.random() < 0.5:
+                self.key = chance.choice(unknown)
+                self.attempts.add(self.key)
             return bind(self.run_id, self.key)
         fate, count = chance.random(), chance.choice(BATCHES)
-        if fate < 0.1:
+        if fate < 0.2:
             self.key = None
-            if chance.random() < 0.5:
+            # What its events say became an entry has to be there when it is complete.
+            if not self.entries or chance.random() < 0.5:
                 return failed(self.run_id, key)
             return complete(self.entries, self.events, self.run_id, key)
-        if fate < 0.4:
+        if fate < 0.5:
             first = self.entries + 1
             self.entries += count % 40
             text = "x" * chance.choice((1, 1, 90))
@@ -173,9 +181,9 @@ class PatchMachine(Machine):
             state = self.look(partial(run_state, run_id=run_id))
             if state.is_terminal:
                 run_id = f"run-{len(self.runs) + 10}"
-                workflow = WORKFLOWS[chance.choice(sorted(WORKFLOWS))]
-                session = chance.choice((None, f"session-of-{run_id}"))
-                self.ask(self.bench.start(run_id, workflow, session=session))
+                name = "talk" if chance.random() < TALKING else chance.choice(sorted(WORKFLOWS))
+                session = f"session-of-{run_id}" if chance.random() < 0.8 else None
+                self.ask(self.bench.start(run_id, WORKFLOWS[name], session=session))
             else:
                 self.bench.clock.advance_ms(max(1, state.available_at - self.bench.clock.now_ms()))
 
@@ -192,7 +200,7 @@ class PatchMachine(Machine):
     def prefer(self) -> None:
         """A run with settings is changed under its runner, and cancelled."""
         self.bench.heard = self.hear
-        self.commit(preferring.outdated(self.bench))
+        self.commit(preferring.outdated(self.bench), is_kept=False)
         self.bench.heard = None
         self.ask(CancelRun("run-1"))
 
@@ -204,13 +212,17 @@ class PatchMachine(Machine):
 
     def interfere(self, run_id: str, chance: random.Random) -> None:
         """Queue a prompt behind a run, take one back, answer in somebody's place, or cancel it."""
-        name = chance.choice("abc")
         request = self.look(partial(pending_request, run_id=run_id))
-        match chance.choice(("queue", "queue", "remove", "answer", "answer", "cancel")):
-            case "queue":
-                self.ask(QueueFollowUp(run_id, name, Blob.text(f"Then do {name}.")))
-            case "remove":
-                self.ask(RemoveFollowUp(run_id, ids.follow_up_id(run_id, name)))
+        rows = self.bench.dump("workflow_follow_ups")
+        queued = [str(row[0]) for row in rows if row[2] == run_id]
+        is_decision = request is not None and request.kind == "decision"
+        ways = ("answer",) if is_decision else ("queue", "remove", "answer", "cancel")
+        match chance.choice(ways):
+            case "remove" if queued:
+                self.ask(RemoveFollowUp(run_id, queued[-1]))
+            case "queue" | "remove":
+                self.count += 1
+                self.ask(QueueFollowUp(run_id, f"request-{self.count}", Blob.text("Go on.")))
             case "answer" if request is not None:
                 self.count += 1
                 key, value = f"presumed-{self.count}", Blob.json({"route": "a"})
@@ -278,14 +290,16 @@ class PatchMachine(Machine):
         answer = self.bench.answer(*updates, permit=permit)
         self.note(answer)
 
-    @rule(data=st.data(), sendings=st.integers(1, 5))
+    @rule(data=st.data(), sendings=st.integers(1, 8))
     def record(self, data: st.DataObject, sendings: int) -> None:
         """A session of a run is captured, or a run whose end it outlives."""
         run_id = data.draw(st.sampled_from(self.runs))
         chance = random.Random(data.draw(st.integers(0, 2**16)))  # noqa: S311 - as above
         recorder = self.recorders.setdefault(run_id, Recorder(run_id))
+        rows = self.bench.dump("node_attempts")
+        attempts = [str(row[0]) for row in rows if row[1] == run_id]
         for _ in range(sendings):
-            answer = self.ask(recorder.next(chance))
+            answer = self.ask(recorder.next(chance, attempts))
             assert answer.error is None, (answer.code, answer.error)
 
     def commit(self, *orders: Order, is_kept: bool = True) -> list[Answer]:
