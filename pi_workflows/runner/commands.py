@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import trio
@@ -13,7 +12,6 @@ import trio
 from pi_workflows.authoring.commands import Command
 from pi_workflows.authoring.nodes import ShellNode, plain_json
 from pi_workflows.base import canonical
-from pi_workflows.base.canonical import Json
 from pi_workflows.base.errors import Refused
 from pi_workflows.definition.snapshot import EffectPolicy
 from pi_workflows.protocol.proposals import Failure
