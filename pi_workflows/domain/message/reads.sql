@@ -54,6 +54,15 @@ FROM workflow_messages AS m
 JOIN workflow_turns AS t ON t.workflow_message_id = m.workflow_message_id
 WHERE m.kind = 'step' AND m.source_id = :request_id AND t.state = 'ended' AND t.stop_reason IN ('completed', 'error')
 
+-- name: unproductive_turn
+-- The turn that worked on the newest of a request's messages that had one, if it ended without an answer.
+SELECT t.workflow_turn_id
+FROM workflow_messages AS m
+JOIN workflow_turns AS t ON t.workflow_message_id = m.workflow_message_id
+WHERE m.kind = 'step' AND m.source_id = :request_id AND t.state = 'ended' AND t.stop_reason IN ('completed', 'error')
+ORDER BY m.order_number DESC, t.ended_at DESC
+LIMIT 1
+
 -- name: pending_of_source
 -- Whether a source has a message that waits to be told.
 SELECT count(*) FROM workflow_messages WHERE kind = :kind AND source_id = :source_id AND status = 'pending'

@@ -16,13 +16,11 @@ from pi_workflows.base.errors import (
     RevisionConflict,
     TransitionDenied,
 )
-from pi_workflows.base.limits import REMINDERS_MAX
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.attempt.events import CloseCause, IntervalClosed, IntervalOpened
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
-from pi_workflows.domain.failure import Failure
-from pi_workflows.domain.message import step
 from pi_workflows.domain.message.events import TurnStarted
+from pi_workflows.domain.message.reminder import given_up, reminded, unproductive_turns
 from pi_workflows.domain.message.state import (
     SQL,
     MessageState,
@@ -30,7 +28,7 @@ from pi_workflows.domain.message.state import (
     message_state,
     open_turn,
 )
-from pi_workflows.domain.request.closing import MISSING_SUBMISSION, closed, spent
+from pi_workflows.domain.request.closing import closed, spent
 from pi_workflows.domain.request.state import Asked, asked, validating
 from pi_workflows.domain.rows import IntervalRow
 from pi_workflows.domain.run.control import paused
@@ -227,25 +225,14 @@ def _unanswered(
     command: EndTurn, context: Context, read: Read, *, state: RunState, request: Asked
 ) -> _Meaning:
     """Return a reminder, or after two of them the end of a step that nobody answers."""
-    turns = read.one(int, SQL["unproductive_turns"], request_id=request.request_id) or 0
-    if turns >= REMINDERS_MAX:
-        failure = Failure(
-            MISSING_SUBMISSION, f"{turns + 1} turns of the session ended without an answer"
-        )
+    failure = given_up(unproductive_turns(read, request.request_id) + 1)
+    if failure is not None:
         return _Meaning(
             *closed(read, state, request, failure, context.at_ms, elapsed_ms=command.elapsed_ms)
         )
     attempt = open_attempt(read, state.run_id)
     assert attempt is not None, "a request without its attempt"
-    reminder, content = step.told(
-        read,
-        step.Step(request.request_id, state.run_id, request.target_session_id, request.revision),
-        read.blob(request.contract_hash),
-        key=f"reminder:{command.turn_id}",
-        at_ms=context.at_ms,
-        reason="reminder",
-        reminder_turn_id=command.turn_id,
-    )
+    reminder, content = reminded(read, state, request, command.turn_id, context.at_ms)
     stopped = _stopped(state, attempt, context.at_ms, command.elapsed_ms)
     return _Meaning((*stopped, reminder), (content,))
 

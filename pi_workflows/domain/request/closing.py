@@ -125,6 +125,7 @@ def closed(
     at_ms: int,
     *,
     elapsed_ms: int = 0,
+    refusal: str = "The question closed meanwhile.",
 ) -> tuple[tuple[Draft, ...], tuple[Blob, ...]]:
     """Return the end of an open question without an answer.
 
@@ -135,6 +136,7 @@ def closed(
         failure: Why; its code decides how the attempt ends.
         at_ms: When it is decided.
         elapsed_ms: Active time of the open interval.
+        refusal: What is said of an answer that is being judged.
 
     Returns:
         The run's event and the end of the messages that told the question, and the values that
@@ -143,7 +145,7 @@ def closed(
     attempt = open_attempt(read, state.run_id)
     assert attempt is not None, "a question without its attempt"
     error = failure.blob()
-    refused, receipts = rejected(read, request.request_id, "The question closed meanwhile.")
+    refused, receipts = rejected(read, request.request_id, refusal)
     parts = _parts(state, attempt, error, at_ms, elapsed_ms)
     event: InteractionEvent
     if failure.code == TIMED_OUT:

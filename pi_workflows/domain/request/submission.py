@@ -18,7 +18,8 @@ from pi_workflows.base.errors import (
 from pi_workflows.base.sql import Read
 from pi_workflows.domain.fact import Command, Context, Decided, Draft
 from pi_workflows.domain.message import state as messages
-from pi_workflows.domain.request.closing import require_in_time
+from pi_workflows.domain.message.reminder import reminded, unanswered
+from pi_workflows.domain.request.closing import closed, require_in_time
 from pi_workflows.domain.request.events import RequestSubmitted, RequestValidated
 from pi_workflows.domain.request.state import (
     SQL,
@@ -153,7 +154,7 @@ def judge_submission(command: JudgeSubmission, context: Context, read: Read) -> 
     if candidate.outcome != "validating":
         return _repeated(read, candidate, candidate.submission_id, None)
     if command.value is None:
-        return _refused(command, state, request)
+        return _refused(command, read, state, request, context.at_ms)
     change = SubmissionChange(
         submission_id=command.submission_id, outcome="accepted", receipt_hash=command.value.hex
     )
@@ -193,9 +194,9 @@ def submit_text(command: SubmitText, context: Context, read: Read) -> Decided:
     chars_max = read.document(_chars_max, request.contract_hash)
     error = _text_error(command.text, chars_max)
     is_accepted = error is None
-    document = _text_receipt(command, chars_max)
-    if error is not None:
-        document = {"error": error}
+    document: dict[str, Json] = (
+        {"error": error} if error is not None else _text_receipt(command, chars_max)
+    )
     receipt = Blob.json(document)
     event = RequestSubmitted(
         run_id=state.run_id,
@@ -254,18 +255,32 @@ def _repeated(read: Read, known: Submission, submission_id: str, value: Blob | N
     return Decided(receipt=receipt, outcome=Outcome.ADOPTED)
 
 
-def _refused(command: JudgeSubmission, state: RunState, request: Asked) -> Decided:
-    """Return the refusal of a candidate; its request stays open for another one."""
+def _refused(
+    command: JudgeSubmission, read: Read, state: RunState, request: Asked, at_ms: int
+) -> Decided:
+    """Return the refusal of a candidate; its request stays open for another one.
+
+    A session whose turn ended meanwhile is reminded of its step, or the step ends.
+    """
     assert command.error is not None, "a refusal says why"
     document: dict[str, Json] = {"error": command.error}
     receipt = Blob.json(document)
-    change = SubmissionChange(
-        submission_id=command.submission_id, outcome="rejected", receipt_hash=receipt.hex
-    )
-    event = RequestValidated(run_id=state.run_id, submissions=(change,))
+    drafts: tuple[Draft, ...]
+    blobs: tuple[Blob, ...] = (receipt,)
+    turn = unanswered(read, state, request)
+    if turn is not None and turn.failure is not None:
+        drafts, blobs = closed(read, state, request, turn.failure, at_ms, refusal=command.error)
+    else:
+        change = SubmissionChange(
+            submission_id=command.submission_id, outcome="rejected", receipt_hash=receipt.hex
+        )
+        drafts = (state.draft(RequestValidated(run_id=state.run_id, submissions=(change,))),)
+        if turn is not None:
+            told, content = reminded(read, state, request, turn.turn_id, at_ms)
+            drafts, blobs = (*drafts, told), (*blobs, content)
     return Decided(
-        drafts=(state.draft(event),),
-        blobs=(receipt,),
+        drafts=drafts,
+        blobs=blobs,
         receipt={**_receipt(request.request_id, command.submission_id), "receipt": document},
         outcome=Outcome.REJECTED,
     )
