@@ -172,8 +172,8 @@ SELECT s.run_id, s.attempt_id, (SELECT min(run_id) FROM runs WHERE status = 'fai
        p.attempt_id, p.request_id
 FROM interactive_requests AS s
 JOIN runs AS r ON r.run_id = s.run_id AND r.status = 'completed'
-JOIN interactive_requests AS p ON p.status = 'pending'
-WHERE s.status = 'settled' LIMIT 1
+JOIN interactive_requests AS p ON p.status = 'pending' AND p.kind = 'checkpoint'
+WHERE s.status = 'settled' AND s.kind = 'checkpoint' LIMIT 1
 """
 # An attempt that had settings, a question that was a decision, a run that recovers from another.
 _CHANGES = """

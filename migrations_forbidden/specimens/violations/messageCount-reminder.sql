@@ -1,5 +1,4 @@
 -- A question is brought back to mind a third time.
--- also: eventShape
 
 CREATE TEMP TABLE victim AS
 SELECT run_id, request_id FROM interactive_requests WHERE status = 'pending' ORDER BY run_id, request_id LIMIT 1;

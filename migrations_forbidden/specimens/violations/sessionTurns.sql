@@ -2,7 +2,7 @@
 -- also: integrity
 
 CREATE TEMP TABLE victim AS
-SELECT run_id FROM runs WHERE status IN ('completed', 'failed') ORDER BY run_id;
+SELECT run_id FROM first_run WHERE status IN ('completed', 'failed');
 
 INSERT INTO resources (resource_id, resource_type, aggregate_key, revision, created_at, updated_at)
 VALUES ('message-first', 'message', 'first', 0, 1, 1);
