@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -53,7 +53,7 @@ def text_of(bench: Harness, message_id: str) -> str:
 
 
 @contextmanager
-def damaged(bench: Harness, value: Json, change: str) -> Iterator[None]:
+def damaged(bench: Harness, value: Json, change: str) -> Generator[None]:
     """Let a stored value be unreadable as long as the body runs."""
     digest = Blob.json(value).digest
     connection = bench.store.writer.connection

@@ -343,6 +343,8 @@ def restart_run(command: RestartRun, context: Context, read: Read) -> Decided:
             code="runIdTaken",
         )
     recovery = _restart_handoff(read, command, parent)
+    if recovery is not None and recovery.known_run_id is not None:
+        return _adopted_child(read, command, recovery.known_run_id)
     origin = read.one(_Origin, SQL["restart_origin"], run_id=command.run_id)
     assert origin is not None, "a run without its project or definition"
     _require_free_session(read, parent.origin_session_id if _reserves(origin) else None)
@@ -391,6 +393,11 @@ def _existing_child(read: Read, command: RestartRun, existing: str, child_id: st
             code="alreadyRestarted",
             hint=f"See it with: pi-workflows show {existing}",
         )
+    return _adopted_child(read, command, existing)
+
+
+def _adopted_child(read: Read, command: RestartRun, existing: str) -> Decided:
+    """Return the run that exists already in place of the restart."""
     child = run_state(read, existing)
     return Decided(
         receipt={
