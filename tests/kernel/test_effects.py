@@ -9,7 +9,7 @@ from pi_workflows.base.errors import Outcome
 from pi_workflows.definition.snapshot import SHELL_RESULT_MODEL
 from pi_workflows.domain.effect.application import SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
-from pi_workflows.domain.run.claim import LoseRunner
+from pi_workflows.domain.run.claim import ClaimRun, LoseRunner
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.start import RestartRun
 from pi_workflows.store.records import Permit
@@ -23,6 +23,7 @@ from tests.kernel.harness import (
     settle,
     try_effect,
 )
+from tests.kernel.recovery import recover
 
 
 def action(recovery: str, *, retry: bool = False) -> dict[str, canonical.Json]:
@@ -102,7 +103,7 @@ def test_an_effect_that_the_node_does_not_declare_is_refused(bench: Harness) -> 
     assert bench.answer(reserve("deploy", "manual"), permit=permit).code == "effectUndeclared"
 
 
-def test_a_lost_idempotent_try_is_pending_again(bench: Harness) -> None:
+def test_case_07_a_lost_idempotent_try_is_pending_again(bench: Harness) -> None:
     """The runner's end leaves a numbered, interrupted try, and the next runner tries again."""
     permit = bench.launch(workflow=IDEMPOTENT)
     effect_id = reserved(bench, permit, "idempotent")
@@ -118,7 +119,7 @@ def test_a_lost_idempotent_try_is_pending_again(bench: Harness) -> None:
     assert tries(bench) == ["interrupted", "applied"]
 
 
-def test_a_lost_manual_try_parks_the_run(bench: Harness) -> None:
+def test_case_07_a_lost_manual_try_parks_the_run(bench: Harness) -> None:
     """Nobody repeats it: the run keeps its status, the queue is parked with `effectAmbiguous`."""
     permit = bench.launch(workflow=MANUAL)
     effect_id = reserved(bench, permit, "manual")
@@ -210,6 +211,19 @@ def test_a_cancel_does_not_wait_for_an_effect(
         assert retry.code == "runTerminal"
         bench.do(ResolveEffect("run-1", effect_id, 1, "reject", "not there"))
         assert run(bench) == ("cancelled", "cancelled", None)
+
+
+def test_case_08_a_cancelled_run_stays_so_after_a_crash(bench: Harness) -> None:
+    """Its effect is ambiguous, and nobody tries it again by himself."""
+    permit = bench.launch(workflow=MANUAL)
+    effect_id = reserved(bench, permit, "manual")
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(CancelRun("run-1"))
+    bench.store.crash()
+    assert recover(bench) == []
+    assert run(bench) == ("cancelled", "cancelled", None)
+    assert (effect(bench), tries(bench)) == (("ambiguous", 1, False), ["ambiguous"])
+    assert bench.answer(ClaimRun("run-1")).code == "runTerminal"
 
 
 def test_an_uncertain_manual_effect_parks_and_an_idempotent_one_goes_on(bench: Harness) -> None:

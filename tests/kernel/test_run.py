@@ -7,14 +7,16 @@ from dataclasses import replace
 import pytest
 
 from pi_workflows.base.blob import Blob
-from pi_workflows.base.errors import Outcome
+from pi_workflows.base.errors import Outcome, OwnershipLost
 from pi_workflows.domain.attempt.boundary import Requeue
 from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.domain.run.claim import ClaimRun, FailLaunch, LoseRunner, ReleaseClaim
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.start import RestartRun, restart_id
-from tests.kernel.harness import Harness, ask, begin, definition, end, finish
+from pi_workflows.kernel.order import Chore
+from pi_workflows.store.transaction import Transaction
+from tests.kernel.harness import CLAIM_MS, Harness, ask, begin, definition, end, finish
 from tests.kernel.rebuilt import assert_rebuilds
 from tests.kernel.workflows import WORKFLOWS
 
@@ -237,7 +239,7 @@ def test_a_run_can_be_cancelled_wherever_it_stands(bench: Harness, steps: str) -
     assert bench.answer(PauseRun("run-1")).code == "runTerminal"
 
 
-def test_a_restart_begins_again_and_copies_no_history(bench: Harness) -> None:
+def test_case_04_a_restart_begins_again_and_copies_no_history(bench: Harness) -> None:
     """The child has the parent's input and definition, a lineage, and no steps."""
     permit = bench.launch()
     bench.do(begin("one"), permit=permit)
@@ -290,7 +292,7 @@ def test_a_workflow_that_changed_parks_the_run_until_it_is_resumed(bench: Harnes
     assert status(bench) == ("queued", 0, "queued", None)
 
 
-def test_three_lost_runners_without_a_step_park_the_run(bench: Harness) -> None:
+def test_case_06_three_lost_runners_without_a_step_park_the_run(bench: Harness) -> None:
     """The delays grow, the third loss parks, and a resume clears the count."""
     bench.do(bench.start())
     for delay_ms in (1_000, 5_000):
@@ -323,12 +325,21 @@ def test_a_lost_server_never_counts_against_a_run(bench: Harness) -> None:
     assert [row[6] for row in attempts] == ["interrupted"]
 
 
-def test_an_expired_claim_is_never_renewed(bench: Harness) -> None:
+def test_case_09_an_expired_claim_is_never_renewed(bench: Harness) -> None:
     """A runner whose claim ran out writes nothing more."""
     permit = bench.launch()
     bench.clock.advance_ms(60_000)
     lost = bench.answer(begin("one"), permit=permit)
     assert (lost.outcome, lost.code) == (Outcome.CLAIM_LOST, "expired")
+    before, now_ms = (bench.dump("events"), bench.dump("leases")), bench.clock.now_ms()
+
+    def renew(tx: Transaction) -> None:
+        tx.renew_claim(permit, now_ms + CLAIM_MS, now_ms)
+
+    (refused,) = bench.kernel.commit((Chore(renew),), now_ms)
+    assert isinstance(refused, OwnershipLost)
+    assert (bench.dump("events"), bench.dump("leases")) == before
+    assert status(bench)[0] == "running"
 
 
 def test_a_stale_revision_is_a_conflict(bench: Harness) -> None:
