@@ -170,54 +170,71 @@ def holds(ctx: Context[Watch], found: Seen, first_digest: str) -> bool:
     return re.search(until.output_matches, result["stdout"] + result["stderr"]) is not None
 
 
+def verdict(
+    ctx: Context[Watch], found: Seen, before: Judgement | None, left_ms: int | None
+) -> tuple[Literal["met", "over", "changed", "same"], str]:
+    """Return what a check means for the run, and why.
+
+    Args:
+        ctx: The context.
+        found: What the check showed.
+        before: The judgement of the check before it.
+        left_ms: Milliseconds until the deadline, if there is one.
+    """
+    asked = ctx.input
+    number = 1 if before is None else before.check + 1
+    if holds(ctx, found, found.digest if before is None else before.first_digest):
+        return "met", "the condition holds"
+    if left_ms is not None and left_ms <= 0:
+        return "over", f"the deadline of {asked.deadline_seconds:g} s has passed"
+    if number >= asked.checks_max:
+        return "over", f"{number} checks were made"
+    if asked.report_changes and before is not None and before.seen.digest != found.digest:
+        return "changed", "the result changed"
+    return "same", "the condition does not hold yet"
+
+
 @compute(status_detail="judging the check")
 def judge(ctx: Context[Watch]) -> Judgement:
     """Compare a check with the condition, with the one before it, and with the limits."""
     found = seen(ctx)
     earlier = ctx.outputs.get("judge")
     before = None if earlier is None else Judgement.model_validate(earlier)
-    number = 1 if before is None else before.check + 1
     if before is None and found.error is not None and ctx.results["check"].outcome == "failed":
         # A command that cannot even begin is a mistake in the input, not a state to watch.
         raise ValueError(found.error)
-    first_digest = found.digest if before is None else before.first_digest
     asked = ctx.input
     elapsed_ms = max(0, now_ms() - ctx.outputs["begin"]["since_ms"])
-    wait_ms = max(1, round(asked.interval_seconds * 1_000))
-    left_ms = None
+    wait_ms, left_ms = round(asked.interval_seconds * 1_000), None
     if asked.deadline_seconds is not None:
         left_ms = round(asked.deadline_seconds * 1_000) - elapsed_ms
         # The last check is made when the deadline comes, not after it.
-        wait_ms = max(1, min(wait_ms, left_ms))
-    has_changed = before is not None and before.seen.digest != found.digest
-    if holds(ctx, found, first_digest):
-        what, why = "met", "the condition holds"
-    elif left_ms is not None and left_ms <= 0:
-        what, why = "over", f"the deadline of {asked.deadline_seconds:g} s has passed"
-    elif number >= asked.checks_max:
-        what, why = "over", f"it has been checked {number} times"
-    elif has_changed and asked.report_changes:
-        what, why = "changed", "the result changed"
-    else:
-        what, why = "same", "the condition does not hold yet"
-    status: Literal["completed", "failed", "waiting"] = "waiting"
-    if what in ("met", "over"):
-        status = "completed" if what == "met" else "failed"
-    label = f"{said(found)[:120]}; {why}".replace("\n", " ")
-    ctx.publish_update_from_thread(
-        Progress(status=status, label=label, completed=number, unit="checks")
+        wait_ms = min(wait_ms, left_ms)
+    what, why = verdict(ctx, found, before, left_ms)
+    judged = Judgement(
+        check=1 if before is None else before.check + 1,
+        seen=found,
+        first_digest=found.digest if before is None else before.first_digest,
+        next=what,
+        why=why,
+        elapsed_ms=elapsed_ms,
+        wait_ms=max(1, wait_ms),
     )
-    return Judgement.model_validate(
-        {
-            "check": number,
-            "seen": found,
-            "first_digest": first_digest,
-            "next": what,
-            "why": why,
-            "elapsed_ms": elapsed_ms,
-            "wait_ms": wait_ms,
-        }
-    )
+    ctx.publish_update_from_thread(progress(judged))
+    return judged
+
+
+def progress(judged: Judgement) -> Progress:
+    """Return what people see of the watch while it goes on."""
+    label = " ".join(f"{said(judged.seen)[:120]}; {judged.why}".split())
+    unit = "check" if judged.check == 1 else "checks"
+    match judged.next:
+        case "met":
+            return Progress(status="completed", label=label, completed=judged.check, unit=unit)
+        case "over":
+            return Progress(status="failed", label=label, completed=judged.check, unit=unit)
+        case _:
+            return Progress(status="waiting", label=label, completed=judged.check, unit=unit)
 
 
 def said(found: Seen) -> str:

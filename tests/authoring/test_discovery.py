@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pi_workflows.authoring.discovery import directories, find, listed
+from pi_workflows.authoring.discovery import Listed, Origin, directories, find
+from pi_workflows.authoring.discovery import listed as listed_with_builtins
 from pi_workflows.base.errors import ProblemsFound
 
 
@@ -29,6 +30,11 @@ def add(directory: Path, *names: str, text: str = "") -> None:
     inner = directory / ".pi" / "workflows"
     for name in names:
         ((inner if inner.exists() else directory) / name).write_text(text)
+
+
+def listed(searched: tuple[tuple[Origin, Path], ...]) -> list[Listed]:
+    """List what the package does not ship."""
+    return [item for item in listed_with_builtins(searched) if item.source != "builtin"]
 
 
 def test_files_are_listed_in_order_with_their_summary(project: Path, definitions: Path) -> None:

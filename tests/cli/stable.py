@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pi_workflows.authoring.builtins import BUILTINS
 from pi_workflows.base.canonical import Json
 from tests.cli.installation import WORKFLOWS, Installation
 
@@ -35,4 +36,5 @@ def stable_text(text: str, installation: Installation) -> str:
     """Return text without moments, durations, digests and places of this run."""
     text = text.replace(str(installation.root), "<root>").replace(str(WORKFLOWS), "<workflows>")
     text = _HEX.sub("<digest>", text)
+    text = text.replace(str(BUILTINS), "<builtins>")
     return _DURATION.sub("<duration>", _MOMENT.sub("<moment>", text))

@@ -108,6 +108,15 @@ def test_the_wheel_runs_the_example_from_anywhere_and_an_upgrade_touches_no_stat
     document = json.loads(asked.stdout)
     assert document["outcome"] == "completed"
     assert document["view"]["state"]["finalOutput"]["commits"] == 3
+    watched = subprocess.run(
+        [command, "run", "monitor", "--input", '{"command": ["true"]}', "--json"],
+        cwd="/",
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert watched.returncode == 0, watched.stderr + watched.stdout
+    assert json.loads(watched.stdout)["view"]["state"]["finalOutput"]["met"] is True
     server = reported(command, environment)["pid"]
     assert isinstance(server, int)
     try:
