@@ -15,15 +15,19 @@ from pi_workflows.cli.connection import ask
 from pi_workflows.cli.content import whole
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.measures import duration, moment, plural
+from pi_workflows.cli.message_pages import write_follow_ups, write_messages, write_settings
 from pi_workflows.cli.outline import value_line, value_lines
 from pi_workflows.cli.output import Output
 from pi_workflows.cli.picture import Scene, failure_line, status_span
 from pi_workflows.cli.progress import progress_line
 from pi_workflows.cli.reader import Reader
 from pi_workflows.cli.run_view import (
+    FollowUp,
     GraphStep,
     SessionEntry,
     SessionEvent,
+    SessionMessage,
+    SettingsScope,
     TraceItem,
     Update,
 )
@@ -219,6 +223,21 @@ def _write_session_events(output: Output, _reader: Reader, page: RunPage) -> Non
     write_session_events(output, _items(SessionEvent, page))
 
 
+def _write_messages(output: Output, _reader: Reader, page: RunPage) -> None:
+    """Write what the run told its session."""
+    write_messages(output, _items(SessionMessage, page))
+
+
+def _write_follow_ups(output: Output, _reader: Reader, page: RunPage) -> None:
+    """Write what is to follow the run."""
+    write_follow_ups(output, _items(FollowUp, page))
+
+
+def _write_settings(output: Output, _reader: Reader, page: RunPage) -> None:
+    """Write what people may change about the run."""
+    write_settings(output, _items(SettingsScope, page))
+
+
 def _items(shape: type[T], page: RunPage) -> list[T]:
     """Read the items of a page."""
     try:
@@ -238,6 +257,9 @@ _KINDS: Final[Mapping[WindowKind, _Kind]] = {
     "trace": _TRACE,
     "trace_at_step": _TRACE,
     "updates": _Kind("update", "updates", 1, "updates", _write_updates),
+    "settings": _Kind("scope", "scopes", 1, "settings", _write_settings),
+    "follow_ups": _Kind("follow-up", "follow-ups", 1, "follow_ups", _write_follow_ups),
+    "workflow_messages": _Kind("message", "messages", 1, "workflow_messages", _write_messages),
     "session_entries": _Kind("entry", "entries", 1, "session_entries", _write_entries),
     "session_events": _Kind(
         "session event", "session events", 1, "session_events", _write_session_events

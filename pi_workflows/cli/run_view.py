@@ -151,24 +151,39 @@ class SessionEvent(_Part):
     payload: AnyJson = None
 
 
-class SessionEntry(_Part):
-    """An entry of a captured session, as Pi wrote it."""
+class MessageTurn(_Part):
+    """The newest turn for a message; no reason while it is open."""
 
-    seq: int
-    at: int
-    entry: AnyJson = None
+    stop_reason: str | None = None
 
 
-class SessionEvent(_Part):
-    """An event of a captured session."""
+class SessionMessage(_Part):
+    """What a session is told by its run."""
 
-    seq: int
-    at: int
-    type: str
-    node_id: str | None = None
-    message_id: str | None = None
-    tool_call_id: str | None = None
-    payload: AnyJson = None
+    order: int
+    created_at: int
+    kind: str
+    status: str
+    content: AnyJson = None
+    turn: MessageTurn | None = None
+
+
+class FollowUp(_Part):
+    """A prompt that waits for the end of its run, or did."""
+
+    order: int
+    created_at: int
+    state: str
+    actor: str
+    prompt: AnyJson = None
+
+
+class SettingsScope(_Part):
+    """The settings of one workflow of a run."""
+
+    scope_id: str
+    change_number: int
+    value: AnyJson = None
 
 
 class TracePage(_Part):

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pi_workflows.base.blob import Blob
 from pi_workflows.base.canonical import Json
+from pi_workflows.domain.follow_up.queue import QueueFollowUp
 from pi_workflows.domain.session.capture import RecordEntries
 from pi_workflows.domain.session.records import NewEntry
 from tests.cli.archive import ROUNDS
 from tests.cli.installation import WORKFLOWS, Done, Installation
 from tests.cli.stable import stable_text
 from tests.cli.terminal import terminal
+from tests.kernel import conversing
 from tests.kernel.harness import Harness
 from tests.kernel.recording import bind, events
 
@@ -117,6 +120,23 @@ def test_what_was_captured_of_sessions_is_a_page(tmp_path: Path, fresh: Installa
     assert before is not None
     assert fresh.cli(*before).code == 0
     assert fresh.cli(*words, "session_events", "--json").document["kind"] == "session_events"
+
+
+def test_messages_and_follow_ups_have_pages(tmp_path: Path, fresh: Installation) -> None:
+    """What became of each and what it says, in one line; of settings that there are none."""
+    bench = Harness(tmp_path / "state")
+    conversing.asked(bench)
+    conversing.working(bench)
+    bench.do(QueueFollowUp("run-1", "request-1", Blob.text("Then\nrest.")))
+    bench.store.close()
+    words = ("show", "run-1", "--file", str(tmp_path / "state" / "state.sqlite"), "--page")
+    told = fresh.cli(*words, "workflow_messages")
+    assert (told.code, told.err) == (0, "Messages 1 to 2; the run has 2 messages.\n")
+    assert told.out.splitlines()[1].split()[3:8] == ["step", "sent", "open", "Plan", "it."]
+    queued = fresh.cli(*words, "follow_ups")
+    assert queued.out.splitlines()[1].split()[3:] == ["queued", "control", "Then", "rest."]
+    none = fresh.cli(*words, "settings")
+    assert (none.code, none.out, none.err) == (0, "", "No scopes.\n")
 
 
 def test_pages_lead_to_one_another(file: Path, fresh: Installation) -> None:

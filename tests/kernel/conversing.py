@@ -133,13 +133,12 @@ def given_up(bench: Harness) -> Order:
     """Its session's model stops for the third time without an answer."""
     asked(bench)
     message = STEP
-    for turn in TURNS:
+    for turn in TURNS[:-1]:
         working(bench, message, turn)
-        last = bench.order(end_turn(message, turn))
-        if turn != TURNS[-1]:
-            bench.submit(last)
-            message = reminder(turn)
-    return last
+        bench.do(end_turn(message, turn))
+        message = reminder(turn)
+    working(bench, message, TURNS[-1])
+    return bench.order(end_turn(message, TURNS[-1]))
 
 
 def expired(bench: Harness) -> Order:

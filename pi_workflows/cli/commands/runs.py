@@ -126,8 +126,9 @@ def show(
             "--page",
             metavar="KIND",
             help="A window of it instead: steps; trace, its events; trace_at_step, the events"
-            " around a step; updates, its progress; session_entries and session_events, what was"
-            " captured of its sessions; or aggregate, all that it gave.",
+            " around a step; updates, its progress; settings; follow_ups; workflow_messages, what"
+            " its session was told; session_entries and session_events, what was captured of its"
+            " sessions; or aggregate, all that it gave.",
         ),
     ] = None,
     cursor: Annotated[
