@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.kernel.order import Answer, Order
@@ -11,6 +11,14 @@ from pi_workflows.store.records import Permit
 from tests.kernel.harness import Harness
 
 Standing: TypeAlias = Mapping[str, object]
+
+
+class Tables(Protocol):
+    """A database whose rows a test looks at."""
+
+    def dump(self, table: str) -> list[tuple[object, ...]]:
+        """Return every row of a table."""
+        ...
 
 
 class Move(NamedTuple):
@@ -82,7 +90,7 @@ def _order(bench: Harness, permit: Permit | None, move: Move) -> Order:
     return bench.order(move.command)
 
 
-def standing(bench: Harness, run_id: str = "run-1") -> dict[str, object]:
+def standing(bench: Tables, run_id: str = "run-1") -> dict[str, object]:
     """Return what is left of a run: small words for everything that can be raced for."""
     run = next(row for row in bench.dump("runs") if row[0] == run_id)
     queue = next(row for row in bench.dump("run_queue") if row[0] == run_id)
@@ -106,6 +114,6 @@ def standing(bench: Harness, run_id: str = "run-1") -> dict[str, object]:
     }
 
 
-def _messages(bench: Harness) -> list[tuple[object, ...]]:
+def _messages(bench: Tables) -> list[tuple[object, ...]]:
     """Return the messages in the order in which they are told."""
     return sorted(bench.dump("workflow_messages"), key=lambda row: int(str(row[6])))
