@@ -20,7 +20,6 @@ from pi_workflows.domain.attempt.question import WaitForInput
 from pi_workflows.domain.fact import Actor, Command
 from pi_workflows.domain.run.claim import ClaimRun, MarkReady
 from pi_workflows.kernel.order import Claimant, Order
-from pi_workflows.protocol import envelope
 from pi_workflows.protocol.envelope import Request, Response
 from pi_workflows.server.operator_key import create_key
 from tests.kernel.deciding import gated, question
@@ -39,6 +38,7 @@ from tests.server.bench import Bench, Peer, run, server
 from tests.server.coordinating import claim, coordinate
 
 ROUNDS: Final = 6
+HEAD_START: Final = 20
 PASSPHRASE: Final = "correct horse"  # noqa: S105 - of nobody
 GATE: Final = definition({"gate": {"type": "checkpoint", "timeoutMs": 0}})
 SPEECH: Final = definition({"say": speaker(80)})
@@ -414,15 +414,16 @@ def told(response: Response) -> str:
     return code if isinstance(code, str) else str(response.outcome.value)
 
 
-async def meet(arena: Arena, contest: Contest, *, is_turned: bool) -> tuple[str, str]:
-    """Send both requests before either is answered; return what each client is told."""
+async def meet(arena: Arena, contest: Contest, number: int) -> tuple[str, str]:
+    """Send both requests before either is answered; return what each client is told.
+
+    The second is some steps of the server behind the first, in each round some more.
+    """
     asked = [contest.one(arena), contest.other(arena)]
-    frames: dict[Peer, bytes] = {}
-    for peer, request in reversed(asked) if is_turned else asked:
-        frames[peer] = frames.get(peer, b"") + envelope.encode(request)
-    async with trio.open_nursery() as nursery:
-        for peer, frame in frames.items():
-            nursery.start_soon(peer.stream.send_all, frame)
+    for peer, request in reversed(asked) if number % 2 else asked:
+        await peer.send(request)
+        for _ in range(number // 2 * HEAD_START):
+            await trio.lowlevel.checkpoint()
     replies = [await peer.response(request) for peer, request in asked]
     return told(replies[0]), told(replies[1])
 
@@ -467,7 +468,7 @@ def test_one_of_two_clients_wins(state_dir: Path, name: str) -> None:
             for number in range(ROUNDS):
                 arena.run_id = f"run-{number}"
                 await contest.scene(arena)
-                met = await meet(arena, contest, is_turned=bool(number % 2))
+                met = await meet(arena, contest, number)
                 endings = outcomes(contest).get(met, [])
                 assert any(holds(arena, ending) for ending in endings), (met, dict(_left(arena)))
                 await cleared(arena)
