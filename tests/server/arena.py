@@ -21,7 +21,7 @@ from pi_workflows.server.operator_key import create_key
 from tests.kernel.harness import SESSION
 from tests.kernel.racing import Ending, standing
 from tests.server.bench import Bench, Peer, run, server
-from tests.server.coordinating import claim, coordinate
+from tests.server.coordinating import REPORT, claim, coordinate
 
 ROUNDS: Final = 6
 HEAD_START: Final = 20
@@ -51,7 +51,7 @@ class Arena:
             table,
             f"SELECT * FROM {table} WHERE run_id = '{self.run_id}' ORDER BY 1, 2",  # noqa: S608
         )
-        is_own = table in {"workflow_messages", "workflow_turns", "interactive_requests"}
+        is_own = table.startswith("workflow_") or table == "interactive_requests"
         with self.bench.parts.services.store.snapshot() as read:
             return list(read.each(plain, own if is_own else every))
 
@@ -164,9 +164,12 @@ def holds(arena: Arena, ending: Ending) -> bool:
 
 
 async def cleared(arena: Arena) -> None:
-    """End what reserves the session, and let its end be told to nobody."""
-    for run_id in (arena.run_id, f"{arena.run_id}-b"):
-        await arena.peers[1].ask("run.cancel", run_id=run_id)
+    """End what reserves the session, and the turn that is open in it."""
+    for row in arena.dump("run_queue"):
+        if row[1] not in {"done", "failed", "cancelled"}:
+            reply = await arena.peers[1].ask("run.cancel", run_id=str(row[0]))
+            assert reply.error is None, reply
+    await arena.session("workflowMessage.reportBranch", REPORT)
 
 
 def hold(directory: Path, contest: Contest) -> None:

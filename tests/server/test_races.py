@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 import trio
+import trio.testing
 
 from pi_workflows.base import ids
 from pi_workflows.base.canonical import Json
@@ -21,6 +22,9 @@ from tests.kernel.harness import (
     ask_text,
     begin,
     definition,
+    end,
+    end_message,
+    finish,
     request_of,
     step_message,
 )
@@ -28,6 +32,7 @@ from tests.kernel.racing import Ending
 from tests.kernel.workflows import speaker
 from tests.server.arena import PASSPHRASE, Arena, Ask, Contest, hold
 from tests.server.bench import Peer
+from tests.server.coordinating import claim
 
 GATE: Final = definition({"gate": {"type": "checkpoint", "timeoutMs": 0}})
 SPEECH: Final = definition({"say": speaker(80)})
@@ -174,6 +179,56 @@ def decides(peer: int, choice: str) -> Ask:
     return asked
 
 
+async def _handed_over(arena: Arena) -> None:
+    await arena.started(SPEECH, has_session=True)
+    run_id = arena.run_id
+    await arena.do(begin("say", run_id=run_id, node_type="agent"))
+    await arena.do(end("say", run_id=run_id, outcome="failed"))
+    await arena.do(finish(run_id=run_id, outcome="failed"))
+    await trio.testing.wait_all_tasks_blocked()
+    message = end_message(run_id)
+    report = {**_report(arena), "workflowMessageId": message}
+    await arena.session("workflowMessage.reportBranch", report)
+    turn = {**_turn(arena, None), "workflowMessageId": message}
+    assert (await arena.session("workflowTurn.report", turn)).error is None
+
+
+async def _followed(arena: Arena) -> None:
+    await arena.started(SPEECH, has_session=True)
+    peer, request = arena.named(1, "followUp.queue", {"prompt": "Go on."})
+    await peer.send(request)
+    assert (await peer.response(request)).error is None
+
+
+def _follow_up(arena: Arena) -> str:
+    return str(next(row[0] for row in arena.dump("workflow_follow_ups")))
+
+
+def removes(arena: Arena) -> tuple[Peer, Request]:
+    """Return the request that takes the run's only follow-up back."""
+    return arena.named(1, "followUp.remove", {"followUpId": _follow_up(arena)})
+
+
+def launches(name: str) -> Ask:
+    """Return a run that the session starts from the end of its run."""
+
+    def asked(arena: Arena) -> tuple[Peer, Request]:
+        run_id = f"{arena.run_id}-{name}"
+        payload = {
+            **arena.bench.start(run_id, originSessionId=SESSION, executionMode="interactive"),
+            "recoverySourceMessageId": end_message(arena.run_id),
+        }
+        return arena.peers[0], arena.peers[0].request("run.start", payload, run_id=run_id)
+
+    return asked
+
+
+def restarts_itself(arena: Arena) -> tuple[Peer, Request]:
+    """Return the restart that the session asks for from the end of its run."""
+    payload = {**claim(arena.epoch), "recoverySourceMessageId": end_message(arena.run_id)}
+    return arena.named(0, "run.restart", payload, arena.revision())
+
+
 CONTESTS: Final[dict[str, Contest]] = {
     "two answers": Contest(
         _gated,
@@ -286,6 +341,34 @@ CONTESTS: Final[dict[str, Contest]] = {
         control("run.cancel"),
         Ending("accepted", "accepted", {"requests": ["settled"], "run": "cancelled"}),
         Ending("accepted", "alreadyDecided", {"requests": ["cancelled"], "run": "cancelled"}),
+    ),
+    "two launches from an end": Contest(
+        _handed_over,
+        launches("a"),
+        launches("b"),
+        Ending("accepted", "adopted", {}),
+        Ending("accepted", "adopted", {}),
+    ),
+    "launch and restart from an end": Contest(
+        _handed_over,
+        launches("a"),
+        restarts_itself,
+        Ending("accepted", "adopted", {}),
+        Ending("accepted", "adopted", {}),
+    ),
+    "launch from an end and its stop": Contest(
+        _handed_over,
+        launches("a"),
+        control("run.cancel"),
+        Ending("accepted", "accepted", {"stops": ["cancelled"]}),
+        Ending("accepted", "recoveryStopped", {"stops": ["cancelled"]}),
+    ),
+    "a follow-up removed and its run cancelled": Contest(
+        _followed,
+        removes,
+        control("run.cancel"),
+        Ending("accepted", "accepted", {"run": "cancelled"}),
+        Ending("accepted", "followUpCancelled", {"run": "cancelled"}),
     ),
     "two runs of a session": Contest(
         _free,
