@@ -33,6 +33,7 @@ from pi_workflows.domain.effect.events import (
     EffectRecovered,
     EffectRejected,
     EffectReserved,
+    EffectRetryScheduled,
 )
 from pi_workflows.domain.fact import Event, Stored, ViewRef
 from pi_workflows.domain.follow_up.events import (
@@ -165,6 +166,7 @@ ROUTE: Final[Mapping[type[Event], tuple[_Projector, ...]]] = dict(
         _row(EffectAmbiguous, effects.closed),
         _row(EffectCancelled, effects.closed),
         _row(EffectRecovered, effects.changed),
+        _row(EffectRetryScheduled, effects.changed),
         _row(SegmentOpened, sessions.opened),
         _row(SegmentCompleted, sessions.ended),
         _row(SegmentFailed, sessions.ended),

@@ -28,6 +28,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
     "effect.reserved": "got its identity; nothing is done yet",
     "effect.attempt_started": "may happen from now on",
     "effect.attempt_finished": "has no result and may be repeated",
+    "effect.retry_scheduled": "is tried again later",
     "effect.applied": "happened",
     "effect.rejected": "did not happen",
     "effect.ambiguous": "nobody knows whether it happened",

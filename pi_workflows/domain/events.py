@@ -29,6 +29,7 @@ from pi_workflows.domain.effect.events import (
     EffectRecovered,
     EffectRejected,
     EffectReserved,
+    EffectRetryScheduled,
 )
 from pi_workflows.domain.fact import Event
 from pi_workflows.domain.follow_up.events import (
@@ -128,6 +129,7 @@ _KINDS: Final[tuple[type[Event], ...]] = (
     EffectRejected,
     EffectAmbiguous,
     EffectCancelled,
+    EffectRetryScheduled,
     EffectRecovered,
     SegmentOpened,
     SegmentCompleted,

@@ -97,8 +97,9 @@ class Actions:
         )
         match called:
             case Expired(is_stuck):
-                await self._effects.settle(due, "uncertain")
-                return timed_out(attempt.timeout_ms, is_stuck=is_stuck)
+                settlement = timed_out(attempt.timeout_ms, is_stuck=is_stuck)
+                await self._effects.settle(due, "uncertain", failure=settlement.failure)
+                return settlement
             case Raised(error):
                 reason = self._judge.reason(error)
                 await self._effects.settle(due, "rejected", failure=reason)

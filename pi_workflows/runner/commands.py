@@ -148,7 +148,12 @@ class Commands:
         """Settle a command whose time ended."""
         settlement = timed_out(attempt.timeout_ms, receipt=receipts.whole_account(execution))
         if execution.is_executed:
-            await self._effects.settle(due, "uncertain")
+            await self._effects.settle(
+                due,
+                "uncertain",
+                result=encoded(settlement.receipt, field="result"),
+                failure=settlement.failure,
+            )
         else:
             await self._effects.settle(due, "rejected", failure=settlement.failure)
         return settlement

@@ -121,7 +121,7 @@ class Effects:
         Args:
             due: The try.
             outcome: `uncertain` when it was cut short.
-            result: What it gave, if `applied`.
+            result: What it gave, if `applied`; what it had given so far, if cut short.
             failure: Why not, otherwise.
 
         It does not return when the runner ends with it: an uncertain manual effect parks the run,

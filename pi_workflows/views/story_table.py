@@ -27,6 +27,7 @@ from pi_workflows.domain.effect.events import (
     EffectRecovered,
     EffectRejected,
     EffectReserved,
+    EffectRetryScheduled,
 )
 from pi_workflows.domain.fact import Event
 from pi_workflows.domain.follow_up.events import (
@@ -153,15 +154,16 @@ QUIET: Final[frozenset[type[Event]]] = frozenset(
         IntervalOpened,
         IntervalClosed,
         EntriesLinked,
+        EffectRetryScheduled,
         MessageCancelled,
         SegmentOpened,
         SegmentCompleted,
         SegmentFailed,
     }
 )
-"""What says nothing to people: the queue's bookkeeping, progress, which later progress ends, when
-the session's time runs, that something need not be told any more, and that a session is captured,
-which changes nothing for its run."""
+"""What says nothing to people: the queue's bookkeeping, when an effect is tried again, which its run
+tells, progress, which later progress ends, when the session's time runs, that something need not be
+told any more, and that a session is captured, which changes nothing for its run."""
 
 
 def tell(narrator: Narrator, fact: Event) -> None:

@@ -214,8 +214,8 @@ def _acting(read: Snapshot, state: RunState, attempt: OpenAttempt, choose: Choos
             effect.effect_id,
             number,
             outcome,  # type: ignore[arg-type] # one of the three outcomes
-            result=Blob.json({"id": number}) if outcome == "applied" else None,
-            failure=Failure("refused", "no") if outcome == "rejected" else None,
+            result=Blob.json({"id": number}) if outcome != "rejected" else None,
+            failure=Failure("refused", "no") if outcome != "applied" else None,
         )
     if effect.status == "applied":
         return _ended(state.run_id, key, choose)

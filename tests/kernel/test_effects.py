@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pi_workflows.base import canonical
+from pi_workflows.base.blob import Blob
 from pi_workflows.base.errors import Outcome
 from pi_workflows.definition.snapshot import SHELL_RESULT_MODEL
+from pi_workflows.domain.attempt.boundary import Requeue
 from pi_workflows.domain.effect.application import SettleEffect
 from pi_workflows.domain.effect.recovery import ResolveEffect
+from pi_workflows.domain.failure import Failure
 from pi_workflows.domain.run.claim import ClaimRun, LoseRunner
 from pi_workflows.domain.run.control import CancelRun, PauseRun, ResumeRun
 from pi_workflows.domain.run.start import RestartRun
@@ -23,6 +26,7 @@ from tests.kernel.harness import (
     settle,
     try_effect,
 )
+from tests.kernel.rebuilt import assert_rebuilds
 from tests.kernel.recovery import recover
 
 
@@ -248,6 +252,57 @@ def test_an_uncertain_idempotent_effect_ends_with_its_visit(bench: Harness) -> N
     assert effect(bench) == ("cancelled", 1, True)
     bench.do(finish(outcome="timed_out"), permit=permit)
     assert run(bench) == ("timed_out", "failed", "nodeFailed")
+
+
+def test_what_a_try_had_given_is_kept_when_it_is_cut_short(bench: Harness) -> None:
+    """It is evidence for the person who decides, and no result: nothing adopts it."""
+    permit = bench.launch(workflow=MANUAL)
+    effect_id = reserved(bench, permit, "manual")
+    bench.do(try_effect(effect_id), permit=permit)
+    given, why = Blob.json({"stdout": "half"}), Failure("timedOut", "too long")
+    cut = SettleEffect("run-1", effect_id, 1, "uncertain", result=given, failure=why)
+    bench.do(cut, permit=permit)
+    assert bench.dump("effect_attempts")[0][7:9] == (given.digest, why.blob().digest)
+    assert effect(bench) == ("ambiguous", 1, False)
+    assert bench.dump("effects")[0][11] is None
+    assert_rebuilds(bench.store)
+
+
+def test_an_effect_says_when_it_is_tried_again(bench: Harness) -> None:
+    """With its run's delayed retry, also when the runner dies before it could leave; else never."""
+    delayed = {
+        **action("idempotent"),
+        "retry": {"maxAttempts": 9, "on": ["timed_out"], "delayMs": 4_000, "backoff": 1},
+    }
+    permit = bench.launch(workflow=definition({"deploy": delayed}))
+    effect_id = reserved(bench, permit, "idempotent")
+    for number, leave in ((1, Requeue("run-1", 4_000)), (2, lost(0))):
+        bench.do(try_effect(effect_id, number), permit=permit)
+        assert due_ms(bench) is None
+        bench.do(settle(effect_id, "uncertain", number), permit=permit)
+        assert (effect(bench)[0], due_ms(bench)) == ("pending", None)
+        bench.do(end("deploy", outcome="timed_out", number=number), permit=permit)
+        bench.do(leave, permit=permit)
+        assert due_ms(bench) == bench.clock.now_ms() + 4_000
+        bench.clock.advance_ms(4_000)
+        permit = bench.relaunch()
+        bench.do(begin("deploy", node_type="action", number=number + 1), permit=permit)
+    bench.do(try_effect(effect_id, 3), permit=permit)
+    bench.do(lost(2), permit=permit)
+    assert due_ms(bench) == bench.clock.now_ms() + 1_000
+    bench.do(CancelRun("run-1"))
+    assert (effect(bench)[0], due_ms(bench)) == ("cancelled", None)
+    assert_rebuilds(bench.store)
+
+
+def lost(steps: int) -> LoseRunner:
+    """Return the loss of a runner that began with so many steps."""
+    return LoseRunner("run-1", steps, counted=True, detail="killed")
+
+
+def due_ms(bench: Harness) -> object:
+    """Return when the action's effect is tried again."""
+    return next(row for row in bench.dump("effects") if row[4] == "deploy")[10]
 
 
 def test_a_declared_retry_reopens_a_rejected_idempotent_effect(bench: Harness) -> None:

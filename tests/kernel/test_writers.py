@@ -9,6 +9,7 @@ import pytest
 
 from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
+from pi_workflows.domain.attempt.boundary import Requeue
 from pi_workflows.domain.attempt.progress import RecordUpdate
 from pi_workflows.domain.effect.recovery import ResolveEffect
 from pi_workflows.domain.events import EVENTS
@@ -250,6 +251,15 @@ def effect_ambiguous(bench: Harness) -> Order:
     return _settled(bench, "manual", "uncertain")
 
 
+def effect_scheduled(bench: Harness) -> Order:
+    """An effect without a result waits with its run for a retry."""
+    permit, effect_id = _acting(bench, "slow")
+    bench.do(try_effect(effect_id), permit=permit)
+    bench.do(settle(effect_id, "uncertain"), permit=permit)
+    bench.do(end("deploy", outcome="timed_out"), permit=permit)
+    return bench.order(Requeue(RUN, 1_000), permit=permit)
+
+
 def effect_recovered(bench: Harness) -> Order:
     """A person knows."""
     ambiguous = bench.submit(effect_ambiguous(bench))
@@ -324,6 +334,7 @@ WRITERS: Final[dict[str, Scene]] = {
     "effect.ambiguous": effect_ambiguous,
     "effect.cancelled": effect_cancelled,
     "effect.recovered": effect_recovered,
+    "effect.retry_scheduled": effect_scheduled,
     "segment.opened": segment_opened,
     "segment.completed": segment_completed,
     "segment.failed": segment_failed,

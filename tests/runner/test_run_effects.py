@@ -234,6 +234,7 @@ def test_a_manual_effect_cut_short_parks_the_run(
     peer.serve()
     assert isinstance(peer.commands[-1], SettleEffect)
     assert peer.commands[-1].outcome == "uncertain"
+    assert peer.commands[-1].error is not None
     assert peer.wait() == 0, peer.printed()
 
 

@@ -248,12 +248,15 @@ def test_a_command_over_its_time_is_killed_with_its_tree(
     peer = start()
     peer.begin(launch_of(author(python(TREE, options, routed=True)), {}))
     peer.serve()
-    assert of_kind(peer.commands, SettleEffect)[0].outcome == "uncertain"
+    settle = of_kind(peer.commands, SettleEffect)[0]
+    assert settle.outcome == "uncertain"
     finish = of_kind(peer.commands, FinishAttempt)[0]
     assert finish.outcome == "timed_out"
     assert finish.receipt is not None
     assert (finish.receipt["signal"], finish.receipt["exitCode"]) == ("SIGKILL", None)
     assert sorted(str(finish.receipt["stdout"])) == sorted("up\n" * 3)
+    assert peer.value(settle.result) == finish.receipt
+    assert settle.error == finish.error
     (end,) = of_kind(peer.commands, FinishRun)
     assert peer.value(end.output) == "timed_out"
     assert peer.wait() == 0

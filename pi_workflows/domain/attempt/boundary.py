@@ -415,4 +415,5 @@ def requeue(command: Requeue, context: Context, read: Read) -> Decided:
         ),
         reason="retry" if due.is_retry else "delay",
     )
-    return Decided(drafts=(state.draft(event),))
+    due_ms = context.at_ms + command.delay_ms
+    return Decided(drafts=(state.draft(event), *effects.scheduled(read, state.resource_id, due_ms)))

@@ -5,7 +5,7 @@ Reserved before anything happens, tried under a number, settled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pi_workflows.base import ids
@@ -81,8 +81,8 @@ class SettleEffect(Command):
         effect_id: The effect under way.
         attempt_number: The open try.
         outcome: `applied`, `rejected`, or `uncertain` when it was cut short.
-        result: What it gave, if applied.
-        failure: Why not, if rejected.
+        result: What it gave, if applied; of one that was cut short, what it had given so far.
+        failure: Why not, if rejected; why it was cut short.
         leaves: Whether the runner's claim ends with this: a pause was waiting for the effect.
     """
 
@@ -162,9 +162,7 @@ def _require_declared(node: Node, attempt: OpenAttempt, command: ReserveEffect) 
         )
 
 
-def _require_approval(
-    read: Read, node: Node, attempt: OpenAttempt, command: ReserveEffect
-) -> None:
+def _require_approval(read: Read, node: Node, attempt: OpenAttempt, command: ReserveEffect) -> None:
     """Refuse an action that nobody approved as it is now, before anything of it happens.
 
     The node then fails, and the route leads back to the decision. Raises TransitionDenied
@@ -258,20 +256,35 @@ def settle_effect(command: SettleEffect, context: Context, read: Read) -> Decide
     if effect.run_id != state.run_id or not is_open:
         raise TransitionDenied("The try is not the open one.", code="attemptMismatch")
     if command.outcome == "uncertain" and effects.is_manual(read, effect):
-        return lost_effect(context, state, open_attempt(read, state.run_id), effect)
+        require_json("result", command.result)
+        error = command.failure.blob() if command.failure else None
+        cut = effects.CutShort(_hex(command.result), _hex(error))
+        lost = lost_effect(context, state, open_attempt(read, state.run_id), effect, cut)
+        return replace(lost, blobs=(*lost.blobs, *_present(command.result, error)))
     _require_account(command)
     error = command.failure.blob() if command.failure else None
     drafts = [_settled(command, context, effect, error)]
     # A pause that was decided after the runner's message left makes this the end of its claim too.
     if command.leaves or state.paused:
         drafts.append(_left(read, state))
-    blobs = tuple(blob for blob in (command.result, error) if blob is not None)
-    return Decided(drafts=tuple(drafts), blobs=blobs)
+    return Decided(drafts=tuple(drafts), blobs=_present(command.result, error))
+
+
+def _present(*blobs: Blob | None) -> tuple[Blob, ...]:
+    """Return the values that there are."""
+    return tuple(blob for blob in blobs if blob is not None)
+
+
+def _hex(blob: Blob | None) -> str | None:
+    """Return the digest of a value, if there is one."""
+    return None if blob is None else blob.hex
 
 
 def _require_account(command: SettleEffect) -> None:
     """Refuse a try whose end and account contradict one another."""
     require_json("result", command.result)
+    if command.outcome == "uncertain":
+        return
     if (command.outcome == "applied") != (command.result is not None):
         raise TransitionDenied(
             "A try has a result exactly when it was applied.", code="resultMismatch"
@@ -287,9 +300,9 @@ def _settled(
 ) -> Draft:
     """Return the event that ends the open try."""
     if command.outcome == "uncertain":
-        return effects.interrupted(effect, context.at_ms)
-    result_hash = command.result.hex if command.result else None
-    error_hash = error.hex if error else None
+        cut = effects.CutShort(_hex(command.result), _hex(error))
+        return effects.interrupted(effect, context.at_ms, cut=cut)
+    result_hash, error_hash = _hex(command.result), _hex(error)
     change = effect.change(command.outcome).model_copy(
         update={
             "result_hash": result_hash,

@@ -67,6 +67,12 @@ class EffectCancelled(EffectClosed):
     type: ClassVar[str] = "effect.cancelled"
 
 
+class EffectRetryScheduled(EffectEvent):
+    """An effect without a result is tried again, but not yet: its run waits until then."""
+
+    type: ClassVar[str] = "effect.retry_scheduled"
+
+
 class EffectRecovered(EffectEvent):
     """A person said what became of an ambiguous effect, and why they believe it."""
 

@@ -64,6 +64,8 @@ def resolve_effect(command: ResolveEffect, context: Context, read: Read) -> Deci
         _require_result(read, state, effect, command.evidence)
     evidence = Blob.text(command.evidence)
     change, value = _resolved(command, context, effect)
+    if command.action == "retry" and not state.paused:
+        change = change.model_copy(update={"next_attempt_at": context.at_ms})
     event = EffectRecovered(effect=change, action=command.action, evidence_hash=evidence.hex)
     drafts: list[Draft] = [effect.draft(event)]
     # A paused run goes on when it is resumed, which reads the effect as it stands then.

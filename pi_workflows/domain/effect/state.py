@@ -14,6 +14,7 @@ from pi_workflows.domain.effect.events import (
     EffectAmbiguous,
     EffectAttemptFinished,
     EffectCancelled,
+    EffectRetryScheduled,
 )
 from pi_workflows.domain.fact import Draft, Event, Fact, Integer, LeaseClause, OwnerType
 from pi_workflows.domain.rows import EffectChange, EffectStatus, TryFinished
@@ -145,24 +146,71 @@ def is_manual(read: Read, effect: EffectState) -> bool:
     return payload_of(read, effect).recovery == "manual"
 
 
-def interrupted(effect: EffectState, at_ms: int) -> Draft:
-    """Return the event that ends an idempotent try without a result: it may be repeated."""
+class CutShort(NamedTuple):
+    """What is known of a try without a result.
+
+    Attributes:
+        output_hash: What it had given so far, if its runner could still say.
+        error_hash: Why it was cut short, if its runner could still say.
+    """
+
+    output_hash: str | None = None
+    error_hash: str | None = None
+
+
+_UNKNOWN: Final = CutShort()
+
+
+def interrupted(
+    effect: EffectState, at_ms: int, *, due_ms: int | None = None, cut: CutShort = _UNKNOWN
+) -> Draft:
+    """Return the event that ends an idempotent try without a result: it may be repeated.
+
+    Args:
+        effect: The effect.
+        at_ms: Now.
+        due_ms: When it is tried again at the earliest, if that is known.
+        cut: What is known of the try.
+    """
     return effect.draft(
         EffectAttemptFinished(
             lease=effect.released(),
-            effect=effect.change("pending"),
-            attempt=effect.finished("interrupted", at_ms),
+            effect=effect.change("pending").model_copy(update={"next_attempt_at": due_ms}),
+            attempt=effect.finished(
+                "interrupted", at_ms, result_hash=cut.output_hash, error_hash=cut.error_hash
+            ),
         )
     )
 
 
-def ambiguous(effect: EffectState, at_ms: int) -> Draft:
+def scheduled(read: Read, run_resource_id: str, due_ms: int) -> list[Draft]:
+    """Return the events that say when effects without a result are tried again.
+
+    Args:
+        read: Reads of the deciding transaction.
+        run_resource_id: The run's resource.
+        due_ms: When its retry is due.
+    """
+    return [
+        effect.draft(
+            EffectRetryScheduled(
+                effect=effect.change("pending").model_copy(update={"next_attempt_at": due_ms})
+            )
+        )
+        for effect in unsettled(read, run_resource_id)
+        if effect.status == "pending"
+    ]
+
+
+def ambiguous(effect: EffectState, at_ms: int, cut: CutShort = _UNKNOWN) -> Draft:
     """Return the event after which only a person can say what became of a manual effect."""
     return effect.draft(
         EffectAmbiguous(
             lease=effect.released(),
             effect=effect.change("ambiguous"),
-            attempt=effect.finished("ambiguous", at_ms),
+            attempt=effect.finished(
+                "ambiguous", at_ms, result_hash=cut.output_hash, error_hash=cut.error_hash
+            ),
         )
     )
 

@@ -186,19 +186,24 @@ def lose_runner(command: LoseRunner, context: Context, read: Read) -> Decided:
     applying = effects.applying(read, state.resource_id)
     if applying is not None and effects.is_manual(read, applying):
         return lost_effect(context, state, attempt, applying)
-    drafts: list[Draft] = []
-    if applying is not None:
-        drafts.append(effects.interrupted(applying, context.at_ms))
     step = last_step(read, state.run_id)
     steps = step.step_index + 1 if step else 0
     losses = 0 if steps > command.launch_step_total else state.consecutive_errors
     losses += 1 if command.counted and steps <= command.launch_step_total else 0
-    if state.paused:
-        return _parked_pause(state, attempt, drafts)
-    if losses >= NO_PROGRESS_LAUNCHES_MAX:
-        return _no_progress(command, state, attempt, drafts)
+    is_parking = state.paused == 1 or losses >= NO_PROGRESS_LAUNCHES_MAX
+    if is_parking:
+        cut = [effects.interrupted(applying, context.at_ms)] if applying is not None else []
+        if state.paused:
+            return _parked_pause(state, attempt, cut)
+        return _no_progress(command, state, attempt, cut)
     delay_ms = NO_PROGRESS_DELAYS_MS[losses] if command.counted else 0
-    available_at = max(context.at_ms + delay_ms, _retry_at(read, state, attempt, step))
+    retry_at = _retry_at(read, state, attempt, step)
+    available_at = max(context.at_ms + delay_ms, retry_at)
+    drafts: list[Draft] = []
+    if applying is not None:
+        drafts.append(effects.interrupted(applying, context.at_ms, due_ms=available_at))
+    elif retry_at > context.at_ms:
+        drafts.extend(effects.scheduled(read, state.resource_id, available_at))
     event = RunRequeued(
         lease=state.released(),
         run_id=state.run_id,
@@ -263,6 +268,7 @@ def lost_effect(
     state: RunState,
     attempt: OpenAttempt | None,
     effect: effects.EffectState,
+    cut: effects.CutShort | None = None,
 ) -> Decided:
     """Return the parking of a run whose manual effect may or may not have happened.
 
@@ -271,6 +277,7 @@ def lost_effect(
         state: The run.
         attempt: Its open attempt.
         effect: The manual effect that was under way.
+        cut: What is known of its try.
 
     Returns:
         The run's and the effect's event.
@@ -288,5 +295,9 @@ def lost_effect(
         effect_id=effect.effect_id,
     )
     return Decided(
-        drafts=(state.draft(event), effects.ambiguous(effect, context.at_ms)), blobs=(error,)
+        drafts=(
+            state.draft(event),
+            effects.ambiguous(effect, context.at_ms, cut or effects.CutShort()),
+        ),
+        blobs=(error,),
     )
