@@ -11,7 +11,9 @@ from typing import Final
 
 import pytest
 
+from pi_workflows.base import ids
 from pi_workflows.base.blob import Blob
+from pi_workflows.domain.effect.state import identity
 from pi_workflows.domain.message.turn import ResumeClock
 from pi_workflows.domain.request.answer import AnswerCheckpoint
 from pi_workflows.domain.run.claim import ClaimRun
@@ -35,10 +37,12 @@ from tests.kernel.harness import (
     report_branch,
     request_of,
     reserve,
+    settle,
     start_turn,
     step_message,
     submit,
     text,
+    try_effect,
 )
 from tests.kernel.racing import Ending, Move, Race, raced, standing
 from tests.kernel.workflows import WORKFLOWS, speaker
@@ -99,12 +103,24 @@ def _answer(name: str, value: str) -> Move:
     return Move(AnswerCheckpoint(RUN, request_of("gate"), 1, name, name, Blob.json(value)))
 
 
-_EFFECT: Final[list[str]] = []
+_EFFECT: Final = identity(RUN, ids.resource_id("run", RUN), "deploy", "deploy", 1)[1]
 
 
 def _acting(bench: Harness) -> Permit:
     permit = bench.launch(workflow=WORKFLOWS["manual"])
     bench.do(begin("deploy", node_type="action"), permit=permit)
+    return permit
+
+
+def _reserved(bench: Harness) -> Permit:
+    permit = _acting(bench)
+    bench.do(reserve("deploy", "manual"), permit=permit)
+    return permit
+
+
+def _trying(bench: Harness) -> Permit:
+    permit = _reserved(bench)
+    bench.do(try_effect(_EFFECT), permit=permit)
     return permit
 
 
@@ -366,6 +382,41 @@ RACES: Final[dict[str, Race]] = {
         Move(reserve("deploy", "manual"), is_runners=True),
         Ending("accepted", "adopted", {"effects": ["pending"]}),
         Ending("accepted", "adopted", {"effects": ["pending"]}),
+    ),
+    "two tries": Race(
+        _reserved,
+        Move(try_effect(_EFFECT), is_runners=True),
+        Move(try_effect(_EFFECT), is_runners=True),
+        Ending("accepted", "effectNotPending", {"effects": ["applying"], "tries": [None]}),
+        Ending("accepted", "effectNotPending", {"effects": ["applying"], "tries": [None]}),
+    ),
+    "two accounts of a try": Race(
+        _trying,
+        Move(settle(_EFFECT), is_runners=True),
+        Move(settle(_EFFECT, "rejected"), is_runners=True),
+        Ending("accepted", "attemptMismatch", {"effects": ["applied"]}),
+        Ending("accepted", "attemptMismatch", {"effects": ["rejected"]}),
+    ),
+    "a try and cancel": Race(
+        _reserved,
+        Move(try_effect(_EFFECT), is_runners=True),
+        CANCEL,
+        Ending("accepted", "accepted", {"effects": ["ambiguous"], "tries": ["ambiguous"]}),
+        Ending("accepted", "missingAuthority", {"effects": ["cancelled"], "tries": []}),
+    ),
+    "an account of a try and cancel": Race(
+        _trying,
+        Move(settle(_EFFECT), is_runners=True),
+        CANCEL,
+        Ending("accepted", "accepted", {"effects": ["applied"], "run": "cancelled"}),
+        Ending("accepted", "missingAuthority", {"effects": ["ambiguous"], "run": "cancelled"}),
+    ),
+    "a try and pause": Race(
+        _reserved,
+        Move(try_effect(_EFFECT), is_runners=True),
+        PAUSE,
+        Ending("accepted", "accepted", {"effects": ["applying"], "queue": "running"}),
+        Ending("accepted", "missingAuthority", {"effects": ["pending"], "queue": "parked"}),
     ),
 }
 
