@@ -183,7 +183,13 @@ def _search(read: Read, payload: Payload, run_id: str) -> Reply:
 def _effects(read: Read, payload: Payload, _run_id: str) -> Reply:
     """Answer `effect.list`."""
     assert isinstance(payload, EffectList)
-    items = effect_items(read, run_id=payload.run_id, status=payload.status, cursor=payload.cursor)
+    items = effect_items(
+        read,
+        run_id=payload.run_id,
+        status=payload.status,
+        effect_id=payload.effect_id,
+        cursor=payload.cursor,
+    )
     return _shown(items)
 
 

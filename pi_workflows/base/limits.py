@@ -132,6 +132,11 @@ TERMINAL_RETAINED_MS: Final = 60_000
 TRACK_ACCOUNTS_MAX: Final = 64
 # The evidence that a person gives for an effect's outcome: a few pages of text.
 EVIDENCE_CHARS_MAX: Final = 4_000
+# What a list shows with each effect: enough to decide by, while a page stays bounded.
+EFFECTS_LISTED_MAX: Final = 64
+EFFECT_TRIES_LISTED_MAX: Final = 8
+EFFECT_DECISIONS_LISTED_MAX: Final = 4
+EFFECT_EVENTS_READ_MAX: Final = 64
 
 # --- Definition ----------------------------------------------------------------------------------
 

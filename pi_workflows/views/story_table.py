@@ -161,9 +161,9 @@ QUIET: Final[frozenset[type[Event]]] = frozenset(
         SegmentFailed,
     }
 )
-"""What says nothing to people: the queue's bookkeeping, when an effect is tried again, which its run
-tells, progress, which later progress ends, when the session's time runs, that something need not be
-told any more, and that a session is captured, which changes nothing for its run."""
+"""What says nothing to people: the queue's bookkeeping, when an effect is tried again, which its
+run tells, progress, which later progress ends, when the session's time runs, that something need
+not be told any more, and that a session is captured, which changes nothing for its run."""
 
 
 def tell(narrator: Narrator, fact: Event) -> None:

@@ -270,7 +270,7 @@ def test_what_a_try_had_given_is_kept_when_it_is_cut_short(bench: Harness) -> No
 
 def test_an_effect_says_when_it_is_tried_again(bench: Harness) -> None:
     """With its run's delayed retry, also when the runner dies before it could leave; else never."""
-    delayed = {
+    delayed: dict[str, canonical.Json] = {
         **action("idempotent"),
         "retry": {"maxAttempts": 9, "on": ["timed_out"], "delayMs": 4_000, "backoff": 1},
     }

@@ -18,7 +18,11 @@ async def list_effects(services: Services, call: Call) -> Reply:
     payload = call.read(EffectList)
     with services.store.snapshot() as read:
         items = effect_items(
-            read, run_id=payload.run_id, status=payload.status, cursor=payload.cursor
+            read,
+            run_id=payload.run_id,
+            status=payload.status,
+            effect_id=payload.effect_id,
+            cursor=payload.cursor,
         )
     return shown(items)
 
