@@ -118,23 +118,25 @@ def effect_items(
     """
     if run_id is not None:
         run_facts(read, run_id)
-    values: dict[str, SqlValue] = {}
+    values: dict[str, SqlValue] = {} if run_id is None else {"run_id": run_id}
     if effect_id is not None:
-        kind = "named"
+        page, count = SQL["named_effects"], SQL["count_named_effects"]
         values |= {"first": effect_id, "after": effect_id + _AFTER}
         values |= {"status": status, "run_id": run_id}
     else:
-        kind = "all" if run_id is None else "run"
         values["statuses"] = json_list((status,) if status else UNSETTLED)
-        values |= {} if run_id is None else {"run_id": run_id}
+        if run_id is None:
+            page, count = SQL["all_effects"], SQL["count_all_effects"]
+        else:
+            page, count = SQL["run_effects"], SQL["count_run_effects"]
     found = read.all(
         _EffectId,
-        SQL[f"{kind}_effects"],
+        page,
         **values,
         start=cursor or 0,
         items_max=EFFECTS_LISTED_MAX,
     )
-    total = read.one(_Count, SQL[f"count_{kind}_effects"], **values)
+    total = read.one(_Count, count, **values)
     items = _Items(read).of([row.value for row in found])
     shown = len(forward([item.document() for item in items]))
     return EffectItems(items=tuple(items[:shown]), total=total.value if total else 0)

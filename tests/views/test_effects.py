@@ -175,8 +175,8 @@ def test_the_desk_shows_what_is_known_of_a_try(bench: Harness) -> None:
     bench.do(try_effect(effect_id), permit=permit)
     attempt_id = ids.attempt_id("run-1", "deploy", 1)
     for done in (1, 2):
-        shown = Blob.json({"done": done})
-        bench.do(RecordUpdate("run-1", attempt_id, "note", "deploy", shown), permit=permit)
+        said = Blob.json({"done": done})
+        bench.do(RecordUpdate("run-1", attempt_id, "note", "deploy", said), permit=permit)
     began_ms = bench.clock.now_ms()
     bench.clock.advance_ms(70)
     cut = SettleEffect(
