@@ -33,6 +33,9 @@ _TOOLS = frozenset(
     }
 )
 _WORD = re.compile(r"[A-Za-z]+")
+# A protocol that programs speak has the name that it has, and so have packages that others wrote.
+_PROTOCOL = re.compile(r"\b[a-z]+-completions\b")
+_FOREIGN = "package-lock.json"
 _UNFINISHED = re.compile(r"\b(?:FIXM[E]|TOD[O]|XX[X])\b")  # brackets: no match here
 # Papers that lie beside the repository: whoever reads it has only what is in it.
 _ELSEWHERE = re.compile(
@@ -75,8 +78,10 @@ def unfinished(file: File) -> Iterator[str]:
 
 def making_of(file: File) -> Iterator[str]:
     """Find mentions of the tools that a text was written with."""
+    if file.name == _FOREIGN:
+        return
     for number, line in _lines(file):
-        for word in _WORD.findall(line):
+        for word in _WORD.findall(_PROTOCOL.sub("", line)):
             if hashlib.sha256(word.lower().encode()).hexdigest() in _TOOLS:
                 yield f"{file.path}:{number}: {word}"
 
@@ -146,7 +151,10 @@ def test_a_mention_of_a_tool_is_found() -> None:
     for word in reversed_words:
         sample = f"made with {word[::-1].title()}-5.\n"
         assert list(making_of(File("a.md", sample.encode())))
+        assert not list(making_of(File("a/package-lock.json", sample.encode())))
     assert not list(making_of(File("a.md", b"a cursor reads rows\n")))
+    protocol = f"api: {'ianepo'[::-1]}-completions\n"
+    assert not list(making_of(File("a.md", protocol.encode())))
 
 
 def test_texts_name_nothing_outside_the_repository() -> None:
