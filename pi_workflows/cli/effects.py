@@ -9,7 +9,9 @@ from pi_workflows.base.canonical import Json
 from pi_workflows.base.clock import SystemClock
 from pi_workflows.base.errors import NotFound, Refused
 from pi_workflows.cli.connection import ask, client
+from pi_workflows.cli.content import whole
 from pi_workflows.cli.controlling import receipt_document
+from pi_workflows.cli.effect_view import ID_CHARS_MIN, standing_cell, write_effect
 from pi_workflows.cli.invocation import Invocation
 from pi_workflows.cli.lookup import run_id_of
 from pi_workflows.cli.measures import age
@@ -24,18 +26,10 @@ from pi_workflows.protocol.effects import (
 from pi_workflows.protocol.operations import Operation
 from pi_workflows.protocol.proposals import EffectStatus
 
-_ID_CHARS_MIN: Final = 18
 _REQUEST_CHARS_MAX: Final = 120
 _MATCHES_SHOWN: Final = 5
-_STYLES: Final = {"ambiguous": "bold magenta", "applying": "cyan", "applied": "green"}
-# Where an effect may be that is named: first where it must be, then anywhere.
-_PLACES: Final[tuple[EffectStatus | None, ...]] = (
-    "ambiguous",
-    None,
-    "applied",
-    "rejected",
-    "cancelled",
-)
+# How an effect may stand that is named: first as it must, then in any way.
+_PLACES: Final[tuple[EffectStatus | None, ...]] = ("ambiguous", None)
 
 
 def list_effects(invocation: Invocation, typed: str | None, status: str | None) -> int:
@@ -57,7 +51,8 @@ def list_effects(invocation: Invocation, typed: str | None, status: str | None) 
     with client(invocation) as server:
         run_id = None if typed is None else run_id_of(server, typed)
         # The command line offers these statuses and no other one.
-        items = list(_effects(server, run_id, cast("EffectStatus | None", status)))
+        known = cast("EffectStatus | None", status)
+        items = list(_effects(server, EffectList(run_id=run_id, status=known)))
     if output.is_json:
         documents: list[Json] = [item.document() for item in items]
         output.document({"schema": "pi-workflows.cli-effects.v1", "items": documents})
@@ -68,17 +63,48 @@ def list_effects(invocation: Invocation, typed: str | None, status: str | None) 
     now_ms = SystemClock().now_ms()
     headings = ("status", "effect", "run", "node", "type", "tries", "age", "request")
     ids = [*(item.run_id for item in items), *(item.effect_id for item in items)]
-    names = short_ids(output, ids, chars_min=_ID_CHARS_MIN)
+    names = short_ids(output, ids, chars_min=ID_CHARS_MIN)
     rows = [_row(item, names, now_ms) for item in items]
     write_table(output, headings, rows, numbers=frozenset({"tries", "age"}))
     open_item = next((item for item in items if item.status == "ambiguous"), None)
-    if open_item is not None:
-        output.note(
-            "Say what became of it (confirm, retry or reject):"
-            f" pi-workflows effects resolve {names[open_item.effect_id].removesuffix(ELLIPSIS)}"
-            " confirm"
-            ' --evidence "what you saw"'
-        )
+    first = open_item or items[0]
+    output.note(
+        "What is known of one, and what each answer would do:"
+        f" pi-workflows effects show {names[first.effect_id].removesuffix(ELLIPSIS)}"
+    )
+    return 0
+
+
+def show_effect(invocation: Invocation, typed: str) -> int:
+    """Show everything that is known of an effect, and what each answer about it would do.
+
+    Args:
+        invocation: The invocation.
+        typed: The effect's ID, or the beginning of one.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        NotFound: `effectMissing`.
+        Refused: `effectAmbiguousName`: several effects begin so.
+        Unavailable: As `Client.request`.
+    """
+    output = invocation.output
+    with client(invocation) as server:
+        item = _named(server, typed)
+        if output.is_json:
+            output.document({"schema": "pi-workflows.cli-effects.v1", "items": [item.document()]})
+            return 0
+        values = {
+            name: whole(server, item.run_id, value)
+            for name, value in (
+                ("request", item.request),
+                ("output", item.output),
+                ("progress", item.progress),
+            )
+        }
+    write_effect(output, item, values, SystemClock().now_ms())
     return 0
 
 
@@ -125,13 +151,11 @@ def resolve_effect(
     return 0
 
 
-def _effects(
-    server: Client, run_id: str | None, status: EffectStatus | None
-) -> Iterator[EffectItem]:
+def _effects(server: Client, asked: EffectList) -> Iterator[EffectItem]:
     """Yield every effect that is asked for, page by page."""
     cursor = 0
     while True:
-        payload = EffectList(run_id=run_id, status=status, cursor=cursor)
+        payload = asked.model_copy(update={"cursor": cursor})
         page = EffectItems.parse(ask(server, Operation.EFFECT_LIST, payload).receipt)
         yield from page.items
         cursor += len(page.items)
@@ -143,9 +167,7 @@ def _named(server: Client, typed: str) -> EffectItem:
     """Return the one effect whose ID begins so."""
     typed = typed.removesuffix(ELLIPSIS)
     for status in _PLACES:
-        found = [
-            item for item in _effects(server, None, status) if item.effect_id.startswith(typed)
-        ]
+        found = list(_effects(server, EffectList(status=status, effect_id=typed)))
         exact = [item for item in found if item.effect_id == typed]
         if len(exact or found) == 1:
             return (exact or found)[0]
@@ -168,7 +190,7 @@ def _row(item: EffectItem, names: Mapping[str, str], now_ms: int) -> list[Cell]:
     """Return an effect as the list shows it."""
     visit = f" (visit {item.visit})" if item.visit > 1 else ""
     return [
-        (item.status, _STYLES.get(item.status, "")),
+        standing_cell(item, now_ms),
         names[item.effect_id],
         names[item.run_id],
         f"{item.node_path}{visit}",

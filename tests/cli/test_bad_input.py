@@ -185,9 +185,10 @@ def test_answers_that_cannot_be_taken(installation: Installation) -> None:
 
 def test_an_unknown_effect(installation: Installation) -> None:
     """An effect that is not there is named."""
-    done = installation.cli("effects", "resolve", "effect-x", "retry", "--evidence", "looked")
-    assert done.code == 1
-    assert "There is no effect effect-x." in said(done)
+    for words in (("resolve", "effect-x", "retry", "--evidence", "looked"), ("show", "effect-x")):
+        done = installation.cli("effects", *words)
+        assert done.code == 1
+        assert "There is no effect effect-x." in said(done)
 
 
 def test_a_backup_never_overwrites(installation: Installation) -> None:

@@ -160,6 +160,8 @@ def test_effects(fresh: Installation, snapshot: SnapshotAssertion) -> None:
     assert seen(listed, fresh) == snapshot(name="list")
     (item,) = as_list(listed.document["items"])
     assert isinstance(item, dict)
+    shown = fresh.cli("effects", "show", "effect-", "--json")
+    assert shown.document == listed.document
     resolve = ("effects", "resolve", str(item["effectId"]), "reject", "--evidence", "not paid")
     resolved = fresh.cli(*resolve, "--json")
     assert resolved.code == 0

@@ -97,6 +97,11 @@ def effect(name: str) -> dict[str, Json]:
     return {
         "effectId": name,
         "runId": RUN,
+        "runStatus": "running",
+        "runPaused": False,
+        "tries": [],
+        "choices": [],
+        "decisions": [],
         "nodePath": "pay",
         "visit": 1,
         "effectType": "pay",

@@ -16,6 +16,7 @@ Status = Literal["pending", "applying", "applied", "rejected", "ambiguous", "can
 def declare(app: typer.Typer) -> None:
     """Declare the commands of this module."""
     group(app, examples=("effects", "effects --run deploy-7 --status applied"))(effects)
+    command(app, "show", examples=("effects show effect-3f2a",))(show)
     command(
         app,
         "resolve",
@@ -49,6 +50,23 @@ def effects(
     from pi_workflows.cli.effects import list_effects
 
     return list_effects(invocation, run, status)
+
+
+def show(
+    invocation: Invocation,
+    *,
+    effect: Annotated[
+        str, typer.Argument(metavar="ID", help="An effect's ID, or the beginning of one.")
+    ],
+) -> int:
+    """Show what is known of one effect, and what each answer about it would do.
+
+    What it asked for, its tries with their times and ends, what it had given so far, and what was
+    decided about it before.
+    """
+    from pi_workflows.cli.effects import show_effect
+
+    return show_effect(invocation, effect)
 
 
 def resolve(
