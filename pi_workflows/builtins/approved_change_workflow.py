@@ -1,8 +1,8 @@
 """Propose a change, let a person decide, apply exactly what was approved, and verify it.
 
-    pi-workflows run approved-change --input '{"title": "Format the sources",
-        "propose": ["ruff", "format", "--diff", "."], "apply": ["git", "apply", "-"],
-        "verify": ["ruff", "format", "--check", "."]}'
+    pi-workflows run approved-change --input '{"title": "Stage what changed",
+        "propose": ["git", "diff"], "apply": ["git", "apply", "--cached", "-"],
+        "verify": ["git", "diff", "--cached", "--check"]}'
 
 `propose` changes nothing: what it writes on its standard output is the proposal. A person sees the
 whole of it. `apply` then reads exactly these characters on its standard input. When anything about
