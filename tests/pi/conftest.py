@@ -44,7 +44,10 @@ def pi_home(pi_place: PiPlace, model: Model) -> Iterator[PiHome]:
         root = Path(directory).resolve()
         home = PiHome(root, pi_place, model.port)
         home.make()
-        yield home
+        try:
+            yield home
+        finally:
+            home.kill_processes()
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -148,6 +150,23 @@ class PiHome:
             "PROBE_TRACE": str(self.root / "trace.jsonl"),
             **self.variables,
         }
+
+    def processes(self) -> list[int]:
+        """Return every process that works below the root: Pi, and what its tools started."""
+        found: list[int] = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                # A process may end while it is looked at, and others are not ours to look at.
+                with suppress(OSError):
+                    if (entry / "cwd").readlink().is_relative_to(self.root):
+                        found.append(int(entry.name))
+        return found
+
+    def kill_processes(self) -> None:
+        """Kill them all: a command of Pi's shell tool leads a group of its own."""
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def trace(self) -> list[Record]:
         """Return what the probe was told until now, by every process of this home."""

@@ -12,6 +12,7 @@ from tests.pi.home import PiHome
 from tests.pi.model import DEADLINE_S
 
 _POLL_S = 0.03
+_SHOWN_CHARS = 60
 
 
 class Terminal:
@@ -35,9 +36,11 @@ class Terminal:
         size = ["-x", str(columns), "-y", str(rows)]
         # A terminal stays when its program has ended: the last screen tells why.
         stay = ["set-option", "-g", "remain-on-exit", "on", ";"]
+        # Without them Pi warns that it cannot tell some keys apart.
+        keys = ["set-option", "-s", "extended-keys", "on", ";"]
         command = [str(home.place.bin / "pi"), *arguments]
         self._tmux(
-            *["-f", os.devnull, "start-server", ";", *stay],
+            *["-f", os.devnull, "start-server", ";", *stay, *keys],
             *["new-session", "-d", *size, "-c", str(home.project), *command],
         )
 
@@ -87,11 +90,11 @@ class Terminal:
         self._tmux("send-keys", "-H", *(f"{byte:02x}" for byte in data))
 
     def say(self, text: str) -> None:
-        """Type a line and end it, once the editor shows it; a long one is shown in several rows."""
-        words = " ".join(text.split())
+        """Type a line and end it, once the editor shows its end, in however many rows."""
+        end = "".join(text.split())[-_SHOWN_CHARS:]
         self.write(text)
         # Pi takes a line end that comes with text for a part of what was pasted.
-        self.await_screen(lambda shown: words in " ".join(shown.split()), repr(text))
+        self.await_screen(lambda shown: end in "".join(shown.split()), repr(text))
         self.press("Enter")
 
     @property

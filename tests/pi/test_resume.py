@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.pi.home import PiHome
 from tests.pi.model import Call, Hold, Model, Record, Says
 from tests.pi.pi import Pi, like, said
+from tests.process.installation import await_true
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +62,27 @@ def test_a_kill_during_a_tool_leaves_a_call_without_a_result(
     assert file.look()[: len(kept)] == kept
     file.assert_is(again.entries())
     assert events(pi_home, "tool_execution_end") == []
+
+
+@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGTERM"])
+def test_a_shell_command_outlives_a_kill_alone(
+    start_pi: StartPi, model: Model, pi_home: PiHome, signal_name: str
+) -> None:
+    """A command of the shell tool is in no group of Pi's: only an orderly end takes it along."""
+    model.plan(Says("", (Call("bash", {"command": "echo $$ > pid; exec sleep 1000"}),)))
+    pi = start_pi()
+    mark = pi.start_prompt("wait")
+    pi.await_record(like(type="tool_execution_start"), mark)
+    file = pi_home.project / "pid"
+    await_true(lambda: file.exists() and file.read_text().endswith("\n"), "the command to run")
+    command = int(file.read_text())
+    assert os.getpgid(command) != os.getpgid(pi.process.pid)
+    if signal_name == "SIGKILL":
+        pi.kill()
+        assert pi_home.processes() == [command]
+    else:
+        assert pi.terminate() == 143
+        await_true(lambda: pi_home.processes() == [], "the command to end")
 
 
 def test_an_orderly_end_tells_the_extension(start_pi: StartPi, pi_home: PiHome) -> None:
