@@ -174,7 +174,7 @@ def test_a_try_belongs_to_the_visit_that_is_open(bench: Harness) -> None:
 def test_a_try_ends_with_the_account_that_fits(
     bench: Harness, outcome: str, result: Blob | None, failure: Failure | None, code: str | None
 ) -> None:
-    """What was applied has a result, what was rejected an error, what is uncertain what there is."""
+    """What was applied has a result, what was rejected an error, the rest what there is."""
     permit = bench.launch(workflow=AGAIN)
     bench.do(begin("deploy", node_type="action"), permit=permit)
     values = bench.do(reserve("deploy"), permit=permit).values
