@@ -2,9 +2,9 @@
 
 A commit, or a process fact that changed, is news for subscriptions. A task tells their connections
 in rounds: a few at a time, so that commands and their replies go on between them however many
-watch. While the server has little time left it rests after each round, so that the changes of a
-while become one event. Each connection builds the newest event when it can send one: a
-slow client delays nobody.
+watch. While the server has little time left and commands wait for one another, it rests after each
+round, so that the changes of a while become one event. Each connection builds the newest event when
+it can send one: a slow client delays nobody.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ class Hub:
         # Those to be told, each once, who waits longest first.
         self._news: dict[Subscription, None] = {}
         self._has_news = trio.Event()
+        # Whether commands had to wait for one another since the last round.
+        self._is_crowded = False
 
     async def run(self) -> None:
         """Tell connections that there is something new, until cancelled."""
@@ -115,7 +117,9 @@ class Hub:
                 await trio.lowlevel.checkpoint()
                 self._has_news = trio.Event()
                 spent = await self._tell_round()
-                if load.share() > PUSH_LOADED_SHARE:
+                share, is_crowded, self._is_crowded = load.share(), self._is_crowded, False
+                # One client at a time, on a machine that is slow, gains nothing by a rest.
+                if is_crowded and share > PUSH_LOADED_SHARE:
                     rest_ms = max(PUSH_REST_MS_MIN, PUSH_REST_FACTOR * spent * MS_PER_SECOND)
                     await trio.sleep(min(rest_ms, PUSH_REST_MS_MAX) / MS_PER_SECOND)
         finally:
@@ -230,6 +234,7 @@ class Hub:
 
     def observe(self, answers: Sequence[Answer]) -> None:
         """Note what a group of commands changed. The writer calls it after COMMIT."""
+        self._is_crowded = self._is_crowded or len(answers) > 1
         changed = {run_id for answer in answers for run_id in answer.views}
         if changed:
             self._mark(changed)

@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from pi_workflows.base.errors import Outcome
 from pi_workflows.base.limits import (
     LOAD_WINDOW_MS,
     PUSH_REST_FACTOR,
@@ -15,10 +16,14 @@ from pi_workflows.base.limits import (
     PUSH_REST_MS_MIN,
     TOLD_AT_ONCE_MAX,
 )
+from pi_workflows.kernel.order import Answer
 from pi_workflows.server.hub import Hub, Subscription
 from tests.server.bench import run
 
 _ROUNDS = 200
+# More than the hub needs to tell.
+_TURNS = 10
+_CHANGE = Answer(Outcome.ACCEPTED, views={"run-1": 1})
 # Of numbers in seconds that milliseconds are made of.
 _SLIP_MS = 1e-6
 
@@ -72,7 +77,7 @@ def test_changes_are_told_at_once() -> None:
 def test_a_loaded_server_rests_between_rounds(cost_ms: int) -> None:
     """What happens in a rest, of thrice its round and of 30 to 250 ms, is told once and in the end.
 
-    Meanwhile somebody works all the time and changes the run each millisecond.
+    Meanwhile somebody works all the time and changes the run twice each millisecond.
     """
     rest_ms = min(max(PUSH_REST_MS_MIN, PUSH_REST_FACTOR * cost_ms), PUSH_REST_MS_MAX)
 
@@ -86,7 +91,7 @@ def test_a_loaded_server_rests_between_rounds(cost_ms: int) -> None:
             while trio.current_time() < 2 * LOAD_WINDOW_MS / 1_000 or len(told) < _ROUNDS:
                 _work(0.001)
                 changed.append(trio.current_time())
-                hub.process_changed("run-1")
+                hub.observe([_CHANGE, _CHANGE])
                 await trio.lowlevel.checkpoint()
             await trio.sleep(1)
             nursery.cancel_scope.cancel()
@@ -94,6 +99,30 @@ def test_a_loaded_server_rests_between_rounds(cost_ms: int) -> None:
         # Whose turn it is at the end of a rest is drawn, so that some changes more are waited for.
         assert all(0 <= gap - cost_ms - rest_ms + _SLIP_MS <= 20 for gap in gaps_ms)
         assert told[-1] >= changed[-1]
+
+    run(body)
+
+
+def test_a_slow_machine_is_no_load() -> None:
+    """Where no command has to wait for another one, each change is told, whatever time it takes."""
+
+    async def body() -> None:
+        hub = _hub()
+        told: list[float] = []
+        _watch(hub, told)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hub.run)
+            await trio.testing.wait_all_tasks_blocked()
+            told.clear()
+            changed: list[float] = []
+            for _ in range(_ROUNDS):
+                _work(0.01)
+                changed.append(trio.current_time())
+                hub.observe([_CHANGE])
+                for _ in range(_TURNS):
+                    await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        assert told == changed
 
     run(body)
 
