@@ -81,13 +81,12 @@ def list_workflows(invocation: Invocation, project: Path) -> int:
         documents: list[Json] = [item.document() for item in items]
         output.document({"schema": "pi-workflows.cli-workflows.v1", "items": documents})
         return 0
-    if not items:
+    write_table(output, ("name", "from", "file", "about"), [_row(item) for item in items])
+    if all(item.source == "builtin" for item in items):
         output.note(
-            "No workflows here. A workflow is a file NAME_workflow.py in .pi/workflows/ of the"
+            "None of your own. A workflow is a file NAME_workflow.py in .pi/workflows/ of the"
             f" project or in {state_directory().definitions}; run one from anywhere by its path."
         )
-        return 0
-    write_table(output, ("name", "from", "file", "about"), [_row(item) for item in items])
     return 0
 
 
