@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pydantic import BaseModel
@@ -99,6 +99,36 @@ def codes(node: object, *others: tuple[str, object], **changes: Any) -> list[str
     return [problem.code for problem in problems_of(node, *others, **changes)]
 
 
+_EVERY_FORM: Final = (
+    '{"edges":[{"cases":{"continue":"deploy","replan":"plan"},"from":"approve","on":"$.choice"},'
+    '{"from":"deploy","to":"say"},{"from":"explain","to":"pick"},'
+    '{"cases":{"n":"say","y":"approve"},"from":"pick","on":"$.route"},'
+    '{"from":"plan","to":"review"},{"from":"review","to":"explain"}],'
+    f'"inputModel":"{__name__}.Task","maxSteps":100,"mounts":[],"name":"sample","nodes":{{'
+    '"approve":{"humanDecision":{"audience":"operator","choices":[{"id":"continue","label":'
+    '"Continue"},{"id":"replan","input":{"charsMax":4000,"charsMin":1,"name":"instructions",'
+    '"prompt":"What should change?"},"label":"Replan"}],'
+    '"defaultResponse":{"choice":"continue"},'
+    '"timeoutMs":600000},"timeoutMs":900000,"type":"checkpoint"},'
+    '"deploy":{"actionForm":"function","approvedBy":"approve","effect":{"recovery":"idempotent",'
+    '"type":"deploy"},"timeoutMs":900000,"type":"action"},'
+    '"explain":{"expectedOutput":{"kind":"assistant-message","maxChars":2000},'
+    '"timeoutMs":900000,"type":"agent"},'
+    '"pick":{"choiceField":"route","choices":["y","n"],"expectedOutput":'
+    '"A JSON object whose \\"route\\" is one of: \\"y\\", \\"n\\"","timeoutMs":900000,'
+    '"type":"agent"},'
+    '"plan":{"allowedTools":[],"expectedOutput":"a plan in JSON","timeoutMs":900000,'
+    '"type":"agent"},'
+    '"review":{"allowedTools":["read","grep"],'
+    f'"outputModel":"{__name__}.Review","promptCharsMax":200000,"retry":{{"backoff":1,'
+    '"delayMs":0,"maxAttempts":2,"on":["failed","timed_out"]},"timeoutMs":900000,'
+    '"type":"agent"},'
+    '"say":{"notifyKind":"final","timeoutMs":900000,"type":"notify"}},'
+    '"presentation":"Say what changed.",'
+    '"schema":"pi-workflows.definition-snapshot.v1","startAt":"plan"}'
+)
+
+
 def test_every_form_is_sound_as_the_contract_writes_it() -> None:
     """One workflow with every node of a model or a person, and the document that it makes."""
 
@@ -144,34 +174,7 @@ def test_every_form_is_sound_as_the_contract_writes_it() -> None:
             edge("deploy", "say"),
         ],
     )
-    assert canonical.encode(workflow.snapshot.document()).decode() == (
-        '{"edges":[{"cases":{"continue":"deploy","replan":"plan"},"from":"approve","on":"$.choice"},'
-        '{"from":"deploy","to":"say"},{"from":"explain","to":"pick"},'
-        '{"cases":{"n":"say","y":"approve"},"from":"pick","on":"$.route"},'
-        '{"from":"plan","to":"review"},{"from":"review","to":"explain"}],'
-        f'"inputModel":"{__name__}.Task","maxSteps":100,"mounts":[],"name":"sample","nodes":{{'
-        '"approve":{"humanDecision":{"audience":"operator","choices":[{"id":"continue","label":'
-        '"Continue"},{"id":"replan","input":{"charsMax":4000,"charsMin":1,"name":"instructions",'
-        '"prompt":"What should change?"},"label":"Replan"}],'
-        '"defaultResponse":{"choice":"continue"},'
-        '"timeoutMs":600000},"timeoutMs":900000,"type":"checkpoint"},'
-        '"deploy":{"actionForm":"function","approvedBy":"approve","effect":{"recovery":"idempotent",'
-        '"type":"deploy"},"timeoutMs":900000,"type":"action"},'
-        '"explain":{"expectedOutput":{"kind":"assistant-message","maxChars":2000},'
-        '"timeoutMs":900000,"type":"agent"},'
-        '"pick":{"choiceField":"route","choices":["y","n"],"expectedOutput":'
-        '"A JSON object whose \\"route\\" is one of: \\"y\\", \\"n\\"","timeoutMs":900000,'
-        '"type":"agent"},'
-        '"plan":{"allowedTools":[],"expectedOutput":"a plan in JSON","timeoutMs":900000,'
-        '"type":"agent"},'
-        '"review":{"allowedTools":["read","grep"],'
-        f'"outputModel":"{__name__}.Review","promptCharsMax":200000,"retry":{{"backoff":1,'
-        '"delayMs":0,"maxAttempts":2,"on":["failed","timed_out"]},"timeoutMs":900000,'
-        '"type":"agent"},'
-        '"say":{"notifyKind":"final","timeoutMs":900000,"type":"notify"}},'
-        '"presentation":"Say what changed.",'
-        '"schema":"pi-workflows.definition-snapshot.v1","startAt":"plan"}'
-    )
+    assert canonical.encode(workflow.snapshot.document()).decode() == _EVERY_FORM
     parsed = type(workflow.snapshot).parse(canonical.encode(workflow.snapshot.document()))
     assert parsed == workflow.snapshot
 

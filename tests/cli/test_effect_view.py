@@ -45,8 +45,8 @@ def effect(**more: object) -> EffectItem:
             GOES_ON,
             {},
             (
-                "It happened. The evidence becomes its result; a JSON object is taken as the result."
-                " The run goes on at book."
+                "It happened. The evidence becomes its result; a JSON object is taken as the"
+                " result. The run goes on at book."
             ),
         ),
         (

@@ -53,6 +53,36 @@ _PAYLOADS: Final[dict[Operation, dict[str, Json]]] = {
     Operation.RUN_STATUS: {},
     Operation.RUN_LIST: {"limit": 50},
     Operation.CHECKPOINT_ANSWER: {"requestId": "r", "submissionId": "s", "input": {"ok": True}},
+    Operation.RUN_CHANGE_SETTINGS: {
+        "patch": [{"op": "replace", "path": "/merge", "value": True}],
+        "scopeId": "run-1:$root:1",
+        "expectedChangeNumber": 2,
+    },
+    Operation.FOLLOW_UP_QUEUE: {"prompt": "Then tidy up."},
+    Operation.FOLLOW_UP_REMOVE: {"followUpId": "follow-up-1"},
+    Operation.WORKFLOW_TURN_REPORT: {
+        "state": "ended",
+        "workflowMessageId": "message-1",
+        "workflowTurnId": "turn-1",
+        "runId": "run-1",
+        "stopReason": "completed",
+        "responseSessionEntryId": "entry-1",
+    },
+    Operation.SESSION_VIEW_CLEAR_TERMINAL: {},
+    Operation.INTERACTION_SUBMIT: {
+        "requestId": "request-1",
+        "submissionId": "submission-1",
+        "value": {"route": "clean"},
+    },
+    Operation.INTERACTION_ASSISTANT: {
+        "requestId": "request-1",
+        "submissionId": "submission-1",
+        "value": {"text": "It is fine.", "sessionEntryId": "entry-1"},
+    },
+    Operation.INTERACTION_UPDATE: {
+        "requestId": "request-1",
+        "value": {"update": {"type": "note", "key": "k", "data": {"n": 1}}},
+    },
     Operation.DECISION_ANSWER: {
         "requestId": "r",
         "submissionId": "s",
@@ -227,8 +257,10 @@ def test_the_envelope_has_what_the_operation_takes(operation: Operation) -> None
     spec, payload = OPERATIONS[operation], _PAYLOADS[operation]
     if spec.run_id is Need.NONE:
         assert _refused(operation, payload, run_id="build-1").field == "runId"
-    else:
+    elif spec.run_id is Need.REQUIRED:
         assert _refused(operation, payload, run_id=None).field == "runId"
+    else:
+        _read(operation, payload, run_id="build-1")
     match spec.expected_revision:
         case Need.NONE:
             assert _refused(operation, payload, expected_revision=0).field == "expectedRevision"

@@ -30,6 +30,7 @@ from pi_workflows.protocol.proposals import (
     FinishAttempt,
     FinishRun,
     Notify,
+    OpenSettings,
     Propose,
     Requeue,
     ReserveEffect,
@@ -125,6 +126,7 @@ _FROM_SERVER: Final[dict[str, FromServer]] = {
 }
 
 _COMMANDS: Final[tuple[Command, ...]] = (
+    OpenSettings(mount_path="", invocation=1, initial=JsonRef(value={"merge": False})),
     StartAttempt(
         attempt_id="attempt-1",
         node_path="plan",
@@ -143,9 +145,7 @@ _COMMANDS: Final[tuple[Command, ...]] = (
     ),
     Requeue(delay_ms=250),
     WaitForInput(attempt_id="attempt-1", kind="checkpoint", contract=JsonRef(value={"ask": "?"})),
-    Notify(
-        attempt_id="attempt-1", text=JsonRef(value="half done"), kind="progress", elapsed_ns=5
-    ),
+    Notify(attempt_id="attempt-1", text=JsonRef(value="half done"), kind="progress", elapsed_ns=5),
     ReserveEffect(
         attempt_id="attempt-1",
         effect_type="repo.push",

@@ -158,31 +158,7 @@ def start_run(command: StartRun, context: Context, read: Read) -> Decided:
     _require_free_session(read, session)
     at_ms = context.at_ms
     event = RunQueued(
-        run=RunRow(
-            run_id=command.run_id,
-            resource_id=ids.resource_id("run", command.run_id),
-            project_id=ids.project_id(command.project_path),
-            parent_run_id=None,
-            root_run_id=command.run_id,
-            recovery_root_run_id=origin.root_run_id if origin else None,
-            recovery_source_message_id=command.recovery_message_id,
-            lineage_kind=None,
-            restart_number=0,
-            parent_run_revision=None,
-            definition_digest=command.definition.hex,
-            workflow_ref=command.workflow_ref,
-            launch_options_hash=command.launch_options.hex,
-            title=command.title,
-            status="queued",
-            paused=0,
-            status_detail=None,
-            input_hash=command.run_input.hex,
-            final_output_hash=None,
-            error_hash=None,
-            created_at=at_ms,
-            updated_at=at_ms,
-            finished_at=None,
-        ),
+        run=_first_row(command, origin, at_ms),
         project=_project(read, command.project_path, at_ms),
         definition=_definition(read, command, at_ms),
         sources=tuple(
@@ -207,6 +183,35 @@ def start_run(command: StartRun, context: Context, read: Read) -> Decided:
         drafts=(Draft("run", command.run_id, event, command.run_id),),
         blobs=(command.definition, command.run_input, command.launch_options),
         receipt={"runId": command.run_id, "status": "queued"},
+    )
+
+
+def _first_row(command: StartRun, origin: Handoff | None, at_ms: int) -> RunRow:
+    """Return a new run as it is queued."""
+    return RunRow(
+        run_id=command.run_id,
+        resource_id=ids.resource_id("run", command.run_id),
+        project_id=ids.project_id(command.project_path),
+        parent_run_id=None,
+        root_run_id=command.run_id,
+        recovery_root_run_id=origin.root_run_id if origin else None,
+        recovery_source_message_id=command.recovery_message_id,
+        lineage_kind=None,
+        restart_number=0,
+        parent_run_revision=None,
+        definition_digest=command.definition.hex,
+        workflow_ref=command.workflow_ref,
+        launch_options_hash=command.launch_options.hex,
+        title=command.title,
+        status="queued",
+        paused=0,
+        status_detail=None,
+        input_hash=command.run_input.hex,
+        final_output_hash=None,
+        error_hash=None,
+        created_at=at_ms,
+        updated_at=at_ms,
+        finished_at=None,
     )
 
 
