@@ -108,7 +108,7 @@ def test_everything_wrong_is_told_at_once() -> None:
         "settingsPathInvalid",
     ]
     assert codes(settings="none") == ["settingsInvalid"]
-    assert codes(settings=broken(dict, initial=lambda _: {})) == ["settingsNotModel"]
+    assert codes(settings=broken(dict, initial=dict)) == ["settingsNotModel"]
     twice = workflow_settings(Prefs, initial=lambda _: Prefs(), paths=[allow("/a"), allow("/a")])
     assert codes(settings=twice) == ["settingsPointerRepeated"]
 

@@ -457,8 +457,8 @@ def test_an_action_that_changed_never_runs_and_is_asked_anew(bench: Harness) -> 
     stale = bench.answer(reserve("deploy", request=changed), permit=permit)
     assert (stale.outcome, stale.code) == (Outcome.REJECTED, "approvalStale")
     assert bench.dump("effects") == []
-    stale = Failure("approvalStale", "another request")
-    failed = FinishAttempt(RUN, begin("deploy").attempt_id, "failed", failure=stale)
+    why = Failure("approvalStale", "another request")
+    failed = FinishAttempt(RUN, begin("deploy").attempt_id, "failed", failure=why)
     bench.do(failed, permit=permit)
     again = bench.answer(begin("deploy", number=2, node_type="action"), permit=permit)
     assert again.code == "routeMismatch"
@@ -479,8 +479,8 @@ def test_an_action_that_nobody_approved_never_runs(bench: Harness) -> None:
     _approved(bench)
     permit = bench.relaunch()
     bench.do(end("gate", {"choice": "go"}), begin("deploy", node_type="action"), permit=permit)
-    stale = Failure("approvalStale", "another request")
-    failed = FinishAttempt(RUN, begin("deploy").attempt_id, "failed", failure=stale)
+    why = Failure("approvalStale", "another request")
+    failed = FinishAttempt(RUN, begin("deploy").attempt_id, "failed", failure=why)
     bench.do(failed, permit=permit)
     bench.do(begin("gate", visit=2, number=2, node_type="checkpoint"), permit=permit)
     bench.do(asks({"other": True}, number=2), permit=permit)

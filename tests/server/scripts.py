@@ -58,7 +58,7 @@ async def applying(stage: Stage, recovery: str = "idempotent", **node: Json) -> 
     assert isinstance(timeout_ms, int)
     await peer.accepted(start_of("act", node_type="action", timeout_ms=timeout_ms))
     reserved = await peer.accepted(reserve_of(recovery))
-    assert reserved.values is not None
+    assert isinstance(reserved.values, wire.EffectReservation)
     effect_id = reserved.values.effect_id
     await peer.accepted(wire.BeginEffect(effect_id=effect_id, attempt_number=1))
     return peer, effect_id

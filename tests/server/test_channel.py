@@ -246,7 +246,7 @@ def test_effect_is_claimed_before_its_callback_may_start(tmp_path: Path) -> None
             assert leases[permit.resource_id]["owner_id"] is None
             adopted = await peer.ask(reserve_of())
             assert adopted.outcome == "adopted"
-            assert adopted.values is not None
+            assert isinstance(adopted.values, wire.EffectReservation)
             assert adopted.values.status == "applied"
             assert adopted.values.result == content.JsonRef(value={"id": 7})
             other = await peer.ask(reserve_of(request="something else"))

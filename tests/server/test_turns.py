@@ -278,7 +278,8 @@ def test_what_a_session_publishes_is_bounded_and_checked(state_dir: Path) -> Non
             assert (first["nodeId"], first["type"], first["key"]) == ("plan", "progress", "k")
             assert code(await update("progress", {"status": "tired"})) == "progressInvalid"
             replies = [await update("note", {"n": number}) for number in range(200)]
-            codes = {code(reply) for reply in replies if reply.outcome is Outcome.REJECTED}
-            assert codes == {"updateRate"}
+            codes = [code(reply) for reply in replies if reply.outcome is Outcome.REJECTED]
+            assert codes
+            assert set(map(str, codes)) == {"updateRate"}
 
     run(body)
